@@ -31,15 +31,24 @@ def get_device(name_or_path: str | Path | Device) -> Device:
     if isinstance(name_or_path, Device):
         return name_or_path
     text = str(name_or_path).strip()
-    if not isinstance(name_or_path, Path):
-        for key in _keys(text):
-            if key in _index():
-                return _index()[key]
-    if isinstance(name_or_path, Path) or text.lower().endswith((".yaml", ".yml")) or _is_path(text):
-        from gnnperf.devices.user_file import read_device_file
+    is_file = isinstance(name_or_path, Path) or text.lower().endswith((".yaml", ".yml")) or os.sep in text
+    if not is_file and (_find(text) or not os.path.exists(text)):
+        return known_device(text)
+    from gnnperf.devices.user_file import read_device_file
 
-        return read_device_file(Path(name_or_path))
-    raise DeviceError(f"unknown device {text!r}: {_did_you_mean(text)}`gnnperf devices` lists all")
+    return read_device_file(Path(name_or_path))
+
+
+def known_device(name: str) -> Device:
+    """The device of the table that has this name, in any of the spellings that :func:`get_device` takes.
+
+    Raises:
+        DeviceError: there is none.
+    """
+    device = _find(name)
+    if device is None:
+        raise DeviceError(f"unknown device {name!r}: {_did_you_mean(name)}`gnnperf devices` lists all")
+    return device
 
 
 @cache
@@ -80,7 +89,9 @@ def _device(row: dict[str, str]) -> Device:
 @cache
 def _index() -> dict[str, Device]:
     """Every spelling; names as they stand go before names whose brand was dropped (GTX TITAN X, TITAN X)."""
-    spellings = [(_keys(name), device) for device in list_devices() for name in (device.slug, device.name, *device.aliases)]
+    spellings = [
+        (_keys(name), device) for device in list_devices() for name in (device.slug, device.name, *device.aliases)
+    ]
     index: dict[str, Device] = {}
     for keys, device in spellings:
         index.setdefault(keys[0], device)
@@ -100,8 +111,8 @@ def _keys(name: str) -> list[str]:
     return keys
 
 
-def _is_path(text: str) -> bool:
-    return os.sep in text or os.path.exists(text)
+def _find(name: str) -> Device | None:
+    return next((_index()[key] for key in _keys(name) if key in _index()), None)
 
 
 def _did_you_mean(text: str) -> str:
