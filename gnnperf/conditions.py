@@ -74,3 +74,10 @@ class Conditions:
     stack: Stack = Stack.PYTORCH
     window: Window = Window.DEVICE
     optimizer: Optimizer = Optimizer.NONE
+
+    def indices(self) -> list[int]:
+        """Phase, precision, stack, window and optimizer as the numbers that the network takes."""
+        return [
+            list(type(value)).index(value)
+            for value in (self.phase, self.precision, self.stack, self.window, self.optimizer)
+        ]

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 
 import typer
 from rich.console import Console
+from rich.text import Text
 
 from gnnperf.errors import GnnperfError
 
@@ -19,7 +20,7 @@ EXIT_USAGE = 2
 
 def print_error(message: str) -> None:
     """One line on standard error."""
-    stderr.print(f"[bold red]error:[/] {' '.join(message.split())}", soft_wrap=True, markup=True)
+    stderr.print(Text.assemble(("error: ", "bold red"), " ".join(message.split())), soft_wrap=True)
 
 
 @contextmanager

@@ -1,0 +1,5 @@
+"""``python -m gnnperf``."""
+
+from gnnperf.cli.main import main
+
+main()

@@ -1,0 +1,43 @@
+"""The command ``gnnperf``: registers one command a file."""
+
+from __future__ import annotations
+
+import typer
+
+from gnnperf import __version__
+from gnnperf.cli import data, devices, inspect, predict, train, zoo
+
+app = typer.Typer(
+    name="gnnperf",
+    help="How long a neural network takes on a device you may not own, from its ONNX file alone.",
+    no_args_is_help=True,
+    rich_markup_mode="markdown",
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _version(value: bool) -> None:
+    if value:
+        typer.echo(f"gnnperf {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: bool = typer.Option(False, "--version", callback=_version, is_eager=True, help="Print the version."),
+) -> None:
+    pass
+
+
+app.command("predict")(predict.predict)
+app.command("inspect")(inspect.inspect_model)
+app.add_typer(devices.app, name="devices")
+app.add_typer(zoo.app, name="zoo")
+app.add_typer(data.app, name="data")
+app.command("train")(train.train)
+
+
+def main() -> None:
+    """Entry point of the console script."""
+    app()

@@ -1,0 +1,90 @@
+"""What a predictor has seen in training, and words for what lies outside of it."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+
+import numpy as np
+
+from gnnperf.conditions import Conditions, Phase
+from gnnperf.devices import Device
+from gnnperf.graph import GraphArrays, OpClass
+
+# A class that takes less of the time than this cannot spoil the prediction much.
+_SHARE_WORTH_A_WARNING = 0.05
+_BEYOND = 1.5  # a quantity is far outside when it leaves the range seen by more than this factor
+
+
+@dataclass(frozen=True)
+class Domain:
+    """Ranges and names over the whole-model rows of a training set.
+
+    Attributes:
+        op_classes: names of operator classes in trained whole models.
+        devices: slugs of devices with whole-model rows.
+        stacks: software stacks.
+        precisions: number formats.
+        phases: ``inference`` and/or ``training`` (its parts count as training).
+        batch: smallest and largest batch.
+        macs: smallest and largest multiply-accumulates of one execution.
+        operators: smallest and largest number of operators.
+    """
+
+    op_classes: tuple[str, ...]
+    devices: tuple[str, ...]
+    stacks: tuple[str, ...]
+    precisions: tuple[str, ...]
+    phases: tuple[str, ...]
+    batch: tuple[int, int]
+    macs: tuple[float, float]
+    operators: tuple[int, int]
+
+    def to_dict(self) -> dict:
+        """Plain data for JSON."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, values: dict) -> Domain:
+        """Inverse of :meth:`to_dict`."""
+        return cls(**{name: tuple(value) for name, value in values.items()})
+
+    def warnings(
+        self, graph: GraphArrays, node_ms: np.ndarray, device: Device, conditions: Conditions
+    ) -> list[str]:
+        """One sentence for each respect in which a prediction leaves what was seen; none where it does not.
+
+        Args:
+            graph: the graph that was predicted.
+            node_ms: ``[N]`` its operators' predicted times.
+            device: the device.
+            conditions: the conditions.
+        """
+        found = []
+        total_ms = max(float(node_ms.sum()), 1e-12)
+        for op_class in np.unique(graph.op_class):
+            name = OpClass(int(op_class)).name.lower()
+            share = float(node_ms[graph.op_class == op_class].sum()) / total_ms
+            if name not in self.op_classes and share >= _SHARE_WORTH_A_WARNING:
+                found.append(
+                    f"far from the training data: {share:.0%} of the time is in {name} operators, "
+                    "of which no measured network had any"
+                )
+        for what, value, (low, high) in (
+            ("batch", graph.batch, self.batch),
+            ("MACs", float(graph.column("macs").sum()), self.macs),
+            ("operators", graph.num_nodes, self.operators),
+        ):
+            if value > _BEYOND * high:
+                found.append(f"far from the training data: {value:.4g} {what}, at most {high:.4g} were measured")
+            elif value * _BEYOND < low:
+                found.append(f"far from the training data: {value:.4g} {what}, at least {low:.4g} were measured")
+        if device.slug not in self.devices:
+            found.append(f"{device.name} was not measured: the prediction follows from its description alone")
+        if conditions.stack not in self.stacks:
+            found.append(f"stack {conditions.stack} was not measured on whole networks")
+        if conditions.precision not in self.precisions:
+            found.append(f"precision {conditions.precision} was not measured: its latency follows from bytes and peak alone")
+        phase = "inference" if conditions.phase == Phase.INFERENCE else "training"
+        if phase not in self.phases:
+            found.append(f"no {phase} latencies were measured")
+        return found

@@ -1,0 +1,140 @@
+"""Analytic device time of an operator: a roofline refined by how GPUs tile matrix products.
+
+The constants (attainable shares of peak and bandwidth, Winograd's gain, the shortest kernel) are parameters of the
+network, started at textbook values, so the whole is fitted end to end and still extrapolates like physics.
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor, nn
+
+from gnnperf.graph.arrays import FIELD
+from gnnperf.graph.opgraph import OpClass
+
+NUM_CLASSES = len(OpClass)
+PRODUCT_CLASSES = (
+    OpClass.CONV,
+    OpClass.GROUPED_CONV,
+    OpClass.DEPTHWISE_CONV,
+    OpClass.CONV_TRANSPOSE,
+    OpClass.GEMM,
+    OpClass.MATMUL,
+    OpClass.ATTENTION,
+    OpClass.RECURRENT,
+)
+
+# Starting shares of peak FLOP/s and of bandwidth, by class; everything not named starts at the default.
+_COMPUTE_SHARE = {OpClass.GROUPED_CONV: 0.3, OpClass.DEPTHWISE_CONV: 0.1, OpClass.RECURRENT: 0.3}
+_MEMORY_SHARE = {OpClass.DEPTHWISE_CONV: 0.5, OpClass.DATA_MOVEMENT: 0.6, OpClass.POOLING: 0.6}
+_DEFAULT_COMPUTE_SHARE = 0.75
+_DEFAULT_MEMORY_SHARE = 0.75
+_SHORTEST_KERNEL_MS = 0.002
+_SMOOTHNESS = 4.0  # exponent of the p-norm that stands for max(compute, memory)
+
+
+def _class_table(default: float, special: dict[OpClass, float]) -> Tensor:
+    table = torch.full((NUM_CLASSES,), math.log(default))
+    for op_class, value in special.items():
+        table[op_class] = math.log(value)
+    return table
+
+
+def smooth_max(a: Tensor, b: Tensor, exponent: float | Tensor = _SMOOTHNESS) -> Tensor:
+    """p-norm of two non-negative tensors: the larger one where they differ, up to ``2 ** (1 / p)`` of it where not."""
+    larger = torch.maximum(a, b).clamp_min(1e-12)
+    smaller = torch.minimum(a, b)
+    return larger * (1 + (smaller / larger) ** exponent) ** (1 / exponent)
+
+
+class KernelModel(nn.Module):
+    """Time of each operator's kernel on a device.
+
+    A product of ``m x k`` by ``k x n`` is padded to whole tiles, tiles come in waves over the multiprocessors, short
+    inner dimensions and 3x3 stride-1 convolutions (Winograd; Lavin and Gray 2016) change the attainable rate. The
+    kernel takes the smooth maximum of compute and memory time (roofline; Williams et al. 2009) plus a shortest time.
+    """
+
+    TILE_M, TILE_N, PAD_K = 128.0, 64.0, 8.0
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.log_compute_share = nn.Parameter(_class_table(_DEFAULT_COMPUTE_SHARE, _COMPUTE_SHARE))
+        self.log_memory_share = nn.Parameter(_class_table(_DEFAULT_MEMORY_SHARE, _MEMORY_SHARE))
+        self.log_shortest_ms = nn.Parameter(_class_table(_SHORTEST_KERNEL_MS, {OpClass.VIEW: 1e-5}))
+        self.log_winograd_gain = nn.Parameter(torch.tensor(math.log(1.8)))
+        self.log_half_k = nn.Parameter(torch.tensor(math.log(8.0)))
+        self.wave_weight = nn.Parameter(torch.tensor(0.0))
+
+        product = torch.zeros(NUM_CLASSES)
+        product[list(PRODUCT_CLASSES)] = 1.0
+        self.register_buffer("is_product", product, persistent=False)
+
+    def forward(
+        self,
+        op_class: Tensor,
+        node: Tensor,
+        gemm: tuple[Tensor, Tensor, Tensor, Tensor],
+        moved_bytes: Tensor,
+        other_flops: Tensor,
+        peak_flops: Tensor,
+        bandwidth_bytes_s: Tensor,
+        sm_count: Tensor,
+    ) -> tuple[Tensor, Tensor]:
+        """Time of every operator.
+
+        Args:
+            op_class: ``[N]`` operator classes.
+            node: ``[N, F]`` raw quantities (kernel and stride are read).
+            gemm: m, n, k, count, each ``[N]``; a backward product has its own.
+            moved_bytes: ``[N]`` bytes read and written.
+            other_flops: ``[N]`` floating-point operations outside the product.
+            peak_flops: ``[N]`` peak rate of the operator's device, FLOP/s.
+            bandwidth_bytes_s: ``[N]``.
+            sm_count: ``[N]``.
+
+        Returns:
+            ``[N]`` milliseconds and ``[N, 4]`` traits of the kernel (log compute / memory, share of the last wave in
+            use, padding, log tiles per multiprocessor), which describe the regime that the kernel runs in.
+        """
+        m, n, k, count = gemm
+        padded_m = torch.ceil(m / 32) * 32
+        padded_n = torch.ceil(n / 32) * 32
+        padded_k = torch.ceil(k / self.PAD_K) * self.PAD_K
+        tiles = torch.ceil(m / self.TILE_M) * torch.ceil(n / self.TILE_N) * count
+        waves = tiles / sm_count
+        in_use = (waves / torch.ceil(waves).clamp_min(1.0)).clamp(1e-2, 1.0)
+
+        weight = torch.sigmoid(self.wave_weight)
+        occupancy = (1 - weight) + weight * in_use
+        half_k = torch.exp(self.log_half_k)
+        inner = k / (k + half_k)
+        winograd = (
+            (op_class == OpClass.CONV)
+            & (node[:, FIELD["kernel_h"]] == 3)
+            & (node[:, FIELD["kernel_w"]] == 3)
+            & (node[:, FIELD["stride"]] == 1)
+            & (node[:, FIELD["dilation"]] <= 1)
+        ).float()
+        rate = peak_flops * torch.exp(self.log_compute_share[op_class] + winograd * self.log_winograd_gain)
+        # Depthwise convolutions run on kernels of their own: no tiles, no padding.
+        tiled = (op_class != OpClass.DEPTHWISE_CONV).float()
+        product_flops = 2 * count * torch.where(tiled > 0, padded_m * padded_n * padded_k, m * n * k)
+        efficiency = torch.where(tiled > 0, occupancy * inner.clamp_min(1e-2), torch.ones_like(occupancy))
+        compute_ms = 1e3 * (product_flops / efficiency + other_flops) / rate
+        memory_ms = 1e3 * moved_bytes / (bandwidth_bytes_s * torch.exp(self.log_memory_share[op_class]))
+        time_ms = smooth_max(compute_ms, memory_ms) + torch.exp(self.log_shortest_ms[op_class])
+
+        has_product = self.is_product[op_class] * (m > 0)
+        traits = torch.stack(
+            [
+                torch.log((compute_ms + 1e-6) / (memory_ms + 1e-6)),
+                in_use,
+                torch.log(((padded_m * padded_n * padded_k) / (m * n * k).clamp_min(1.0)).clamp_min(1.0)),
+                torch.log1p(waves),
+            ],
+            dim=1,
+        )
+        return time_ms, traits * has_product[:, None]

@@ -1,0 +1,338 @@
+"""The latency network: ONNX operators in, whole-model milliseconds out, trained end to end on whole-model timings.
+
+Every operator gets a device time and a host (launch) time. Both start from an analytic model and are corrected within
+bounds: by a local network that knows the operator alone, and by a residual GraphSAGE network that knows its context
+(fusion, cache reuse, overlap). The bounds are what makes the network transfer to families it has never seen; see
+docs/design of the readout in :class:`LatencyNetwork`.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass
+
+import torch
+from torch import Tensor, nn
+
+from gnnperf.conditions import Optimizer, Phase, Precision, Stack, Window
+from gnnperf.devices.features import DEVICE_FIELDS
+from gnnperf.graph.arrays import FIELD, NODE_FIELDS
+from gnnperf.graph.opgraph import OpClass
+from gnnperf.nn.kernel import NUM_CLASSES, PRODUCT_CLASSES, KernelModel, smooth_max
+from gnnperf.nn.sage import ResidualSAGE
+
+# What an operator's parameter gradient and update touch, in bytes per byte of weights (read and written; Kingma and Ba
+# 2015 for Adam's two moments). Starting values: the network learns a factor for each.
+_UPDATE_TRAFFIC = {
+    Optimizer.NONE: 0.0,
+    Optimizer.SGD: 3.0,
+    Optimizer.MOMENTUM: 5.0,
+    Optimizer.ADAM: 7.0,
+    Optimizer.ADADELTA: 7.0,
+    Optimizer.ADAGRAD: 5.0,
+    Optimizer.RMSPROP: 7.0,
+}
+_BYTES_SCALE = {Precision.FP32: 1.0, Precision.FP16: 0.5, Precision.FP64: 2.0}
+# forward, backward, update: which parts of a step each phase is made of.
+_PHASE_PARTS = {
+    Phase.INFERENCE: (1.0, 0.0, 0.0),
+    Phase.FORWARD: (1.0, 0.0, 0.0),
+    Phase.BACKWARD: (0.0, 1.0, 0.0),
+    Phase.TRAINING: (1.0, 1.0, 1.0),
+}
+_COPY_SHARE = {Window.DEVICE: 1.0, Window.PINNED_COPY: 0.75, Window.PAGEABLE_COPY: 0.35, Window.SESSION: 0.35}
+_EFFECTS = ("host", "compute", "memory", "backward", "constant", "copy")
+_DEVICE = {name: index for index, name in enumerate(DEVICE_FIELDS)}
+# Typical magnitudes, so that logarithms of device features are of order one.
+_DEVICE_SCALE = {"peak_flops": 1e13, "tensor_flops": 1e13, "peak_fp32_flops": 1e13, "bandwidth_bytes_s": 5e11,
+                 "sm_count": 30.0, "cores": 4e3, "clock_hz": 1.5e9, "l2_bytes": 3e6, "memory_bytes": 1e10,
+                 "pcie_bytes_s": 1.6e10}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class NetworkConfig:
+    """Architecture of :class:`LatencyNetwork`.
+
+    Attributes:
+        depth: GraphSAGE blocks; 0 leaves the context out.
+        width: size of the operator states.
+        local_width: hidden size of the local correction of products.
+        aggregator: ``"mean"``, ``"sum"`` or ``"max"``.
+        edge_features: whether messages see their tensor's size.
+        readout: ``"roofline"`` (additive, the default) or ``"pooled"`` (mean and sum of states to a latency).
+        dropout: in the GraphSAGE blocks.
+        local_bound: largest log correction from the operator alone.
+        context_bound: largest log correction from the context.
+        sources: measurement campaigns that have an effect of their own, beside the stack's.
+    """
+
+    depth: int = 2
+    width: int = 64
+    local_width: int = 64
+    aggregator: str = "mean"
+    edge_features: bool = True
+    readout: str = "roofline"
+    dropout: float = 0.0
+    local_bound: float = 1.5
+    context_bound: float = 0.6
+    sources: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict:
+        """Plain data for YAML, JSON and checkpoints."""
+        return asdict(self)
+
+
+@dataclass
+class Prediction:
+    """What the network says of G graphs with N operators; milliseconds throughout.
+
+    Attributes:
+        latency_ms: ``[G]``.
+        node_ms: ``[N]`` each operator's part of it.
+        local: ``[N, 2]`` and context: ``[N, 3]``: the corrections, for regularisation.
+    """
+
+    latency_ms: Tensor
+    node_ms: Tensor
+    local: Tensor
+    context: Tensor
+
+
+def _mlp(inputs: int, hidden: int, outputs: int) -> nn.Sequential:
+    last = nn.Linear(hidden, outputs)
+    nn.init.zeros_(last.weight)  # start at the analytic model: no correction
+    nn.init.zeros_(last.bias)
+    return nn.Sequential(nn.Linear(inputs, hidden), nn.SiLU(), nn.Linear(hidden, hidden), nn.SiLU(), last)
+
+
+def _sum_by_graph(values: Tensor, node_graph: Tensor, num_graphs: int) -> Tensor:
+    return torch.zeros(num_graphs, dtype=values.dtype, device=values.device).index_add(0, node_graph, values)
+
+
+class LatencyNetwork(nn.Module):
+    """Residual GraphSAGE with a roofline readout.
+
+    ``latency = smooth_max(sum of host times, sum of device times) + constant + input copy``
+
+    Host times are launch costs by operator class, scaled by the stack; device times come from :class:`KernelModel`.
+    Stack and measurement campaign enter as shared random effects (penalised towards zero by :meth:`effect_penalty`).
+    The host-to-device copy is never corrected by the network.
+    """
+
+    OPERATOR_TRAITS = 4  # from KernelModel
+    EDGE_WIDTH = 3
+
+    def __init__(self, config: NetworkConfig) -> None:
+        super().__init__()
+        self.config = config
+        class_width = 16
+        stack_width = 6
+        node_width = len(NODE_FIELDS) + self.OPERATOR_TRAITS + 1
+        device_width = len(DEVICE_FIELDS) + len(Precision)
+
+        self.kernel = KernelModel()
+        self.class_embedding = nn.Embedding(NUM_CLASSES, class_width)
+        self.stack_embedding = nn.Embedding(len(Stack), stack_width)
+        nn.init.normal_(self.stack_embedding.weight, std=0.1)
+        inputs = node_width + class_width + device_width + stack_width
+        self.local = _mlp(inputs, config.local_width, 2)
+
+        edge_width = self.EDGE_WIDTH if config.edge_features else 0
+        self.encoder = nn.Linear(inputs, config.width)
+        self.blocks = nn.ModuleList(
+            ResidualSAGE(config.width, edge_width, config.aggregator, config.dropout) for _ in range(config.depth)
+        )
+        self.context = _mlp(config.width, config.width, 3)
+        if config.readout == "pooled":
+            self.pooled = _mlp(2 * config.width + device_width + stack_width + len(Phase), config.width, 1)
+        elif config.readout != "roofline":
+            raise ValueError(f"readout must be 'roofline' or 'pooled', not {config.readout!r}")
+
+        host_ms = torch.full((NUM_CLASSES,), math.log(0.010))
+        host_ms[OpClass.VIEW] = math.log(0.002)
+        self.log_host_ms = nn.Parameter(host_ms)
+        # What a forward pass costs more when it keeps activations; softplus, so that it never costs less.
+        self.train_forward = nn.Parameter(torch.full((NUM_CLASSES,), -4.0))
+        self.log_backward_memory = nn.Parameter(torch.full((NUM_CLASSES,), math.log(1.5)))
+        self.log_backward_compute = nn.Parameter(torch.zeros(2))  # input gradient, weight gradient
+        self.log_backward_host = nn.Parameter(torch.tensor(math.log(1.5)))
+        self.log_update = nn.Parameter(torch.zeros(len(Optimizer)))
+        self.log_update_host_ms = nn.Parameter(torch.full((len(Optimizer),), math.log(0.005)))
+        self.log_constant_ms = nn.Parameter(torch.full((2,), math.log(0.05)))  # of the forward and backward parts
+        self.log_copy_share = nn.Parameter(torch.tensor([math.log(_COPY_SHARE[window]) for window in Window]))
+        self.tensor_core_use = nn.Parameter(torch.tensor(0.0))
+        self.log_overlap = nn.Parameter(torch.tensor(math.log(4.0)))
+
+        self.stack_effect = nn.Parameter(torch.zeros(len(Stack), len(_EFFECTS)))
+        # Row 0 belongs to predictions for no campaign in particular and stays zero.
+        self.source_effect = nn.Parameter(torch.zeros((len(config.sources) + 1) * len(Stack), len(_EFFECTS)))
+
+        def table(values: list) -> Tensor:
+            return torch.tensor(values, dtype=torch.float32)
+
+        product = torch.zeros(NUM_CLASSES)
+        product[list(PRODUCT_CLASSES)] = 1.0
+        self.register_buffer("is_product", product, persistent=False)
+        self.register_buffer("update_traffic", table([_UPDATE_TRAFFIC[o] for o in Optimizer]), persistent=False)
+        self.register_buffer("bytes_scale", table([_BYTES_SCALE[p] for p in Precision]), persistent=False)
+        self.register_buffer("phase_parts", table([_PHASE_PARTS[p] for p in Phase]), persistent=False)
+        self.register_buffer(
+            "device_scale", table([_DEVICE_SCALE.get(name, 1.0) for name in DEVICE_FIELDS]), persistent=False
+        )
+
+    def forward(
+        self,
+        op_class: Tensor,
+        node: Tensor,
+        edge_index: Tensor,
+        edge_bytes: Tensor,
+        node_graph: Tensor,
+        graph: Tensor,
+        device: Tensor,
+        conditions: Tensor,
+        context_on: Tensor | None = None,
+    ) -> Prediction:
+        """Predict.
+
+        Args:
+            op_class: ``[N]`` int64, see :class:`OpClass`.
+            node: ``[N, len(NODE_FIELDS)]`` raw quantities.
+            edge_index: ``[2, E]`` int64.
+            edge_bytes: ``[E]``.
+            node_graph: ``[N]`` int64.
+            graph: ``[G, 3]`` bytes in, bytes out, batch.
+            device: ``[G, len(DEVICE_FIELDS)]`` raw, SI units, for the graph's precision.
+            conditions: ``[G, 6]`` int64: phase, precision, stack, window, optimizer, source (0: none in particular).
+            context_on: ``[G]`` 1 or 0, switches the context correction of whole graphs off (dropout in training).
+        """
+        num_graphs = graph.shape[0]
+        phase, precision, stack, window, optimizer, source = conditions.unbind(1)
+        effect = self.stack_effect[stack] + self.source_effect[source * len(Stack) + stack] * (source > 0)[:, None]
+        host_effect, compute_effect, memory_effect, backward_effect, constant_effect, copy_effect = effect.unbind(1)
+
+        # Matrix products reach tensor cores in part: somewhere between the ordinary peak and theirs.
+        peak = device[:, _DEVICE["peak_flops"]]
+        tensor_ratio = (device[:, _DEVICE["tensor_flops"]] / peak)[node_graph]
+        is_product = self.is_product[op_class]
+        node_peak = (peak * torch.exp(-compute_effect))[node_graph] * torch.where(
+            is_product > 0, tensor_ratio ** torch.sigmoid(self.tensor_core_use), torch.ones_like(tensor_ratio)
+        )
+        scale = self.bytes_scale[precision]
+        hardware = [
+            node_peak,
+            (device[:, _DEVICE["bandwidth_bytes_s"]] * torch.exp(-memory_effect) / scale)[node_graph],
+            device[:, _DEVICE["sm_count"]][node_graph],
+        ]
+        m, n, k, count = (node[:, FIELD[name]] for name in ("gemm_m", "gemm_n", "gemm_k", "gemm_count"))
+        activation_bytes = node[:, FIELD["input_bytes"]] + node[:, FIELD["output_bytes"]]
+        weight_bytes = node[:, FIELD["weight_bytes"]]
+        moved_bytes = torch.where(op_class == OpClass.VIEW, torch.zeros_like(weight_bytes), activation_bytes + weight_bytes)
+        other_flops = (node[:, FIELD["flops"]] - 2 * node[:, FIELD["macs"]]).clamp_min(0.0)
+        forward_ms, traits = self.kernel(op_class, node, (m, n, k, count), moved_bytes, other_flops, *hardware)
+
+        device_log = torch.log(device / self.device_scale + 1e-3)
+        device_input = torch.cat([device_log, nn.functional.one_hot(precision, len(Precision)).float()], dim=1)
+        features = torch.cat(
+            [
+                torch.log1p(node) / 8,
+                traits,
+                torch.log(forward_ms * 100)[:, None] / 4,
+                self.class_embedding(op_class),
+                device_input[node_graph],
+                self.stack_embedding(stack)[node_graph],
+            ],
+            dim=1,
+        )
+        local = self.config.local_bound * torch.tanh(self.local(features)) * is_product[:, None]
+
+        state = torch.relu(self.encoder(features))
+        tensor_log = torch.log1p(edge_bytes)
+        l2_log = torch.log(device[:, _DEVICE["l2_bytes"]])[node_graph][edge_index[0]]
+        edge = torch.stack([tensor_log / 16, torch.tanh((tensor_log - l2_log) / 2), torch.sigmoid(l2_log - tensor_log)], 1)
+        for block in self.blocks:
+            state = block(state, edge_index, edge)
+        context = self.config.context_bound * torch.tanh(self.context(state))
+        if self.config.depth == 0:
+            context = context * 0
+        if context_on is not None:
+            context = context * context_on[node_graph][:, None]
+
+        parts = self.phase_parts[phase]
+        keeps_activations = (phase != 0).float()[node_graph]
+        forward_ms = forward_ms * torch.exp(local[:, 0] + context[:, 0] + keeps_activations * nn.functional.softplus(self.train_forward[op_class]))
+        backward_ms = self._backward_ms(
+            op_class, node, (m, n, k, count), moved_bytes, other_flops, hardware, edge_index
+        ) * torch.exp(local[:, 1] + context[:, 1] + backward_effect[node_graph])
+        host_ms = torch.exp(self.log_host_ms[op_class] + context[:, 2] + host_effect[node_graph]) * node[:, FIELD["repeats"]].clamp_min(1.0)
+
+        has_weights = (weight_bytes > 0).float()
+        update = optimizer[node_graph]
+        update_ms = 1e3 * weight_bytes * self.update_traffic[update] * torch.exp(self.log_update[update]) / (0.75 * hardware[1])
+        update_host_ms = has_weights * (update > 0) * torch.exp(self.log_update_host_ms[update] + host_effect[node_graph])
+
+        forward_part, backward_part, update_part = parts[node_graph].unbind(1)
+        node_device_ms = forward_part * forward_ms + backward_part * backward_ms + update_part * update_ms
+        node_host_ms = (
+            (forward_part + backward_part * torch.exp(self.log_backward_host)) * host_ms + update_part * update_host_ms
+        )
+        device_ms = _sum_by_graph(node_device_ms, node_graph, num_graphs)
+        host_total_ms = _sum_by_graph(node_host_ms, node_graph, num_graphs)
+        overlap = torch.exp(self.log_overlap).clamp(1.5, 12.0)
+        busy_ms = smooth_max(host_total_ms, device_ms, overlap)
+
+        # Each operator's share of the smooth maximum, by its gradient (Euler: the p-norm is homogeneous).
+        host_weight = (host_total_ms / busy_ms.clamp_min(1e-9)) ** (overlap - 1)
+        device_weight = (device_ms / busy_ms.clamp_min(1e-9)) ** (overlap - 1)
+        node_ms = host_weight[node_graph] * node_host_ms + device_weight[node_graph] * node_device_ms
+
+        copied_bytes = graph[:, 0] * (window > 0) + graph[:, 1] * (window == 3)
+        copy_rate = device[:, _DEVICE["pcie_bytes_s"]] * torch.exp(self.log_copy_share[window] - copy_effect)
+        copy_ms = 1e3 * copied_bytes * scale / copy_rate
+        constant_ms = (parts[:, :2] @ torch.exp(self.log_constant_ms)) * torch.exp(constant_effect)
+        latency_ms = busy_ms + constant_ms + copy_ms
+
+        if self.config.readout == "pooled":
+            total = _sum_by_graph(torch.ones_like(forward_ms), node_graph, num_graphs).clamp_min(1.0)
+            summed = torch.zeros(num_graphs, state.shape[1]).index_add(0, node_graph, state)
+            pooled = torch.cat(
+                [
+                    torch.log1p(summed),
+                    summed / total[:, None],
+                    device_input,
+                    self.stack_embedding(stack),
+                    nn.functional.one_hot(phase, len(Phase)).float(),
+                ],
+                dim=1,
+            )
+            factor = torch.exp(self.pooled(pooled)[:, 0])
+            latency_ms, node_ms = latency_ms * factor, node_ms * factor[node_graph]
+        return Prediction(latency_ms, node_ms, local, context)
+
+    def _backward_ms(
+        self,
+        op_class: Tensor,
+        node: Tensor,
+        gemm: tuple[Tensor, Tensor, Tensor, Tensor],
+        moved_bytes: Tensor,
+        other_flops: Tensor,
+        hardware: list[Tensor],
+        edge_index: Tensor,
+    ) -> Tensor:
+        """Gradients of products are two more products; all other operators move about as much data again."""
+        m, n, k, count = gemm
+        memory_factor = torch.exp(self.log_backward_memory[op_class])
+        is_product = self.is_product[op_class]
+        # No gradient flows into the network's input, so its first operators compute weight gradients alone.
+        has_source = torch.zeros_like(m).index_fill(0, edge_index[1], 1.0)
+        input_ms, _ = self.kernel(op_class, node, (m, k, n, count), moved_bytes, other_flops, *hardware)
+        weight_ms, _ = self.kernel(op_class, node, (k, n, m, count), moved_bytes, other_flops, *hardware)
+        other_ms, _ = self.kernel(
+            op_class, node, (m * 0, n * 0, k * 0, count), moved_bytes * memory_factor, other_flops, *hardware
+        )
+        input_factor, weight_factor = torch.exp(self.log_backward_compute).unbind(0)
+        product_ms = input_ms * has_source * input_factor + weight_ms * weight_factor
+        return torch.where(is_product > 0, product_ms, other_ms * has_source)
+
+    def effect_penalty(self, stack_weight: float = 1.0, source_weight: float = 3.0) -> Tensor:
+        """Negative log prior of the random effects (Gaussian around zero; the source's narrower than the stack's)."""
+        return stack_weight * self.stack_effect.square().sum() + source_weight * self.source_effect.square().sum()

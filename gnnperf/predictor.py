@@ -1,0 +1,263 @@
+"""The public face: an ONNX file, a device and conditions in, milliseconds out. Imports neither torch nor pandas."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from gnnperf.conditions import Conditions, Optimizer, Phase, Precision, Stack, Window
+from gnnperf.devices import Device, get_device
+from gnnperf.devices.features import device_features
+from gnnperf.devices.roofline import graph_roofline_ms
+from gnnperf.domain import Domain
+from gnnperf.errors import GnnperfError
+from gnnperf.graph import GraphArrays, OpGraph, collate, read_graph, to_arrays
+
+NETWORK_FILE = "network.onnx"
+DESCRIPTION_FILE = "predictor.json"
+_SHIPPED = Path(__file__).resolve().parent / "pretrained" / "base"
+
+
+@dataclass(frozen=True)
+class OperatorLatency:
+    """An operator's part of a prediction.
+
+    Attributes:
+        name: the node's name in the file.
+        op_type: the ONNX operator.
+        op_class: the class that it was costed as.
+        latency_ms: its part of the latency.
+        share: the same as a fraction of the whole.
+    """
+
+    name: str
+    op_type: str
+    op_class: str
+    latency_ms: float
+    share: float
+
+
+@dataclass(frozen=True)
+class LatencyPrediction:
+    """One prediction; the fields are the JSON that the command line prints.
+
+    Attributes:
+        model: the file's or graph's name.
+        device: slug of the device.
+        batch: batch size.
+        phase: what is timed.
+        precision: number format.
+        stack: framework generation.
+        window: what the timed window includes.
+        optimizer: the update that a training step ends with.
+        latency_ms: of the whole batch.
+        low_ms: lower end of the 90 % interval, None where the predictor has none.
+        high_ms: upper end.
+        per_sample_ms: latency of the batch over its size.
+        throughput_per_s: samples per second.
+        roofline_ms: bound from peak and bandwidth alone (Williams et al. 2009), forward pass; not a prediction.
+        macs: multiply-accumulates of the forward pass.
+        parameters: trainable elements.
+        operators: slowest first.
+        warnings: sentences about what makes this prediction less certain.
+    """
+
+    model: str
+    device: str
+    batch: int
+    phase: str
+    precision: str
+    stack: str
+    window: str
+    optimizer: str
+    latency_ms: float
+    low_ms: float | None
+    high_ms: float | None
+    per_sample_ms: float
+    throughput_per_s: float
+    roofline_ms: float
+    macs: int
+    parameters: int
+    operators: list[OperatorLatency] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+
+    def to_dict(self) -> dict:
+        """Plain data for JSON."""
+        return asdict(self)
+
+
+class Predictor:
+    """A trained network, exported to ONNX, with the description of what it was trained on.
+
+    >>> predictor = Predictor.load()
+    >>> predictor.predict("resnet50.onnx", device="1080ti", batch=8).latency_ms  # doctest: +SKIP
+    """
+
+    def __init__(self, session, domain: Domain, sources: Sequence[str] = ()) -> None:
+        self._session = session
+        self.domain = domain
+        self.sources = tuple(sources)
+
+    @classmethod
+    def load(cls, folder: str | Path | None = None) -> Predictor:
+        """Load a predictor that ``gnnperf train`` wrote; without a folder, the one that is shipped.
+
+        Raises:
+            GnnperfError: the folder holds no valid predictor.
+        """
+        import onnxruntime
+
+        folder = Path(folder) if folder is not None else _SHIPPED
+        try:
+            description = json.loads((folder / DESCRIPTION_FILE).read_text(encoding="utf-8"))
+            network = (folder / NETWORK_FILE).read_bytes()
+            domain, sources = Domain.from_dict(description["domain"]), description["sources"]
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise GnnperfError(
+                f"{folder} holds no valid predictor ({type(error).__name__}: {error}); "
+                f"it needs {NETWORK_FILE} and {DESCRIPTION_FILE} as `gnnperf train` writes them"
+            ) from None
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = 1
+        options.log_severity_level = 3
+        try:
+            # From bytes: a file from elsewhere cannot make the runtime open other files beside it.
+            session = onnxruntime.InferenceSession(network, options, providers=["CPUExecutionProvider"])
+        except Exception as error:  # onnxruntime's exceptions have no common base of their own
+            raise GnnperfError(f"{folder / NETWORK_FILE} cannot be loaded: {error}") from None
+        return cls(session, domain, sources)
+
+    def predict(
+        self,
+        source,
+        *,
+        device: str | Path | Device = "1080ti",
+        batch: int | None = None,
+        phase: Phase | str = Phase.INFERENCE,
+        precision: Precision | str = Precision.FP32,
+        stack: Stack | str = Stack.PYTORCH,
+        window: Window | str = Window.DEVICE,
+        optimizer: Optimizer | str = Optimizer.SGD,
+        dims: dict[str, int] | None = None,
+        input_shapes: dict[str, tuple[int, ...]] | None = None,
+    ) -> LatencyPrediction:
+        """Predict one latency.
+
+        Args:
+            source: path of an ONNX file, its bytes, an ``onnx.ModelProto`` or an :class:`OpGraph`.
+            device: registered name or alias, path of a YAML file, or a :class:`Device`.
+            batch: batch size; None keeps the file's own, or 1 where it is free.
+            phase: see :class:`Phase`.
+            precision: see :class:`Precision`.
+            stack: see :class:`Stack`.
+            window: see :class:`Window`.
+            optimizer: counts in a training step only.
+            dims: values for named free dimensions.
+            input_shapes: whole shapes for named inputs.
+
+        Raises:
+            ModelFileError: the file cannot be read or the shapes do not fit it.
+            DeviceError: the device is unknown or its description invalid.
+        """
+        graph = (
+            source
+            if isinstance(source, OpGraph)
+            else read_graph(source, batch=batch, dims=dims, input_shapes=input_shapes)
+        )
+        conditions = Conditions(
+            Phase(phase), Precision(precision), Stack(stack), Window(window), Optimizer(optimizer)
+        )
+        return self.predict_graph(graph, [(get_device(device), conditions)])[0]
+
+    def predict_graph(
+        self, graph: OpGraph, cases: Iterable[tuple[Device, Conditions]]
+    ) -> list[LatencyPrediction]:
+        """Predict one graph for several devices and conditions in one run of the network."""
+        arrays = to_arrays(graph)
+        cases = [(device, _effective(conditions)) for device, conditions in cases]
+        latency_ms, node_ms = self.latencies([arrays] * len(cases), cases)
+        predictions = []
+        for (device, conditions), latency, nodes in zip(cases, latency_ms, node_ms, strict=True):
+            latency = float(latency)
+            slowest = np.argsort(-nodes, kind="stable")
+            predictions.append(
+                LatencyPrediction(
+                    model=graph.name,
+                    device=device.slug,
+                    batch=graph.batch,
+                    **{name: str(getattr(conditions, name)) for name in Conditions.__dataclass_fields__},
+                    latency_ms=latency,
+                    low_ms=None,
+                    high_ms=None,
+                    per_sample_ms=latency / graph.batch,
+                    throughput_per_s=1e3 * graph.batch / latency,
+                    roofline_ms=graph_roofline_ms(arrays, device, conditions.precision),
+                    macs=graph.macs,
+                    parameters=graph.parameters,
+                    operators=[
+                        OperatorLatency(
+                            graph.nodes[i].name,
+                            graph.nodes[i].op_type,
+                            graph.nodes[i].op_class.name.lower(),
+                            float(nodes[i]),
+                            float(nodes[i]) / latency,
+                        )
+                        for i in slowest
+                    ],
+                    warnings=graph.warnings + self.domain.warnings(arrays, nodes, device, conditions),
+                )
+            )
+        return predictions
+
+    def latencies(
+        self,
+        graphs: Sequence[GraphArrays],
+        cases: Sequence[tuple[Device, Conditions]],
+        sources: Sequence[str] | None = None,
+    ) -> tuple[np.ndarray, list[np.ndarray]]:
+        """The network alone: featurised graphs in, milliseconds out.
+
+        Args:
+            graphs: G graphs.
+            cases: device and conditions of each.
+            sources: measurement campaign of each, where its effect is wanted and known (evaluation).
+
+        Returns:
+            ``[G]`` latencies, and for each graph its ``[N]`` operators' parts.
+        """
+        batch = collate(graphs)
+        known = {name: index + 1 for index, name in enumerate(self.sources)}
+        device = np.stack([device_features(device, conditions.precision) for device, conditions in cases])
+        conditions = np.array(
+            [
+                [*conditions.indices(), known.get(sources[i], 0) if sources is not None else 0]
+                for i, (_, conditions) in enumerate(cases)
+            ],
+            np.int64,
+        )
+        latency_ms, node_ms = self._session.run(
+            ["latency_ms", "node_ms"],
+            {
+                "op_class": batch.op_class,
+                "node": batch.node,
+                "edge_index": batch.edge_index,
+                "edge_bytes": batch.edge_bytes,
+                "node_graph": batch.node_graph,
+                "graph": batch.graph,
+                "device": device.astype(np.float32),
+                "conditions": conditions,
+            },
+        )
+        ends = np.cumsum([graph.num_nodes for graph in graphs])[:-1]
+        return latency_ms, np.split(node_ms, ends)
+
+
+def _effective(conditions: Conditions) -> Conditions:
+    """An optimizer counts in a training step only; elsewhere it reads "none"."""
+    if conditions.phase == Phase.TRAINING:
+        return conditions
+    return Conditions(conditions.phase, conditions.precision, conditions.stack, conditions.window, Optimizer.NONE)

@@ -1,0 +1,119 @@
+"""What a training run is made of: one YAML file in configs/, validated."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from gnnperf.errors import TrainingError
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class DataConfig(_Section):
+    """Which measurements are used, and which are kept out.
+
+    Attributes:
+        held_out_families: never seen in training; metrics on them are reported.
+        devices: only these (empty: every GPU in the data).
+        sources: only these (empty: all).
+        precisions: only these.
+        published: train on data/published.csv, which ships with gnnperf, instead of a folder of imported sources.
+    search_space_share: share of each NAS search space's graphs that is trained on; the rest is reported.
+        layer_rows: how many single-layer rows are used at most (0: none), drawn at random by the seed.
+    """
+
+    published: bool = False
+    held_out_families: tuple[str, ...] = ("lenet", "alexnet", "vgg")
+    devices: tuple[str, ...] = ()
+    sources: tuple[str, ...] = ()
+    precisions: tuple[str, ...] = ("fp32",)
+    search_space_share: float = Field(0.8, gt=0, lt=1)
+    layer_rows: int = Field(60_000, ge=0)
+
+
+class NetworkSection(_Section):
+    """Architecture; see :class:`gnnperf.nn.network.NetworkConfig`."""
+
+    depth: int = Field(2, ge=0, le=8)
+    width: int = Field(64, ge=8, le=512)
+    local_width: int = Field(64, ge=8, le=512)
+    aggregator: Literal["mean", "sum", "max"] = "mean"
+    edge_features: bool = True
+    readout: Literal["roofline", "pooled"] = "roofline"
+    dropout: float = Field(0.0, ge=0, lt=1)
+    local_bound: float = Field(1.5, gt=0, le=10)
+    context_bound: float = Field(0.6, gt=0, le=10)
+
+
+class BatchMix(_Section):
+    """Graphs of each kind in one optimisation step."""
+
+    model: int = Field(32, ge=1)  # whole networks outside the NAS search spaces
+    search_space: int = Field(24, ge=0)
+    layer: int = Field(256, ge=0)
+    unlabelled: int = Field(8, ge=0)  # zoo graphs without a latency: the corrections are pulled to zero on them
+
+
+class OptimisationConfig(_Section):
+    """How the network is fitted.
+
+    Attributes:
+        steps: optimisation steps; the learning rate follows one cosine to zero over them.
+        learning_rate: peak, for the networks' weights.
+        physics_learning_rate: peak, for the analytic constants and the random effects.
+        weight_decay: AdamW's, on the networks' weights.
+        loss: ``log_ratio`` or ``maple``.
+        beta: see :func:`gnnperf.nn.losses.log_ratio_loss`.
+        effect_weight: strength of the prior on stack and source effects.
+        correction_weight: strength of the pull of local and context corrections to zero.
+        context_dropout: chance that a graph is predicted without context corrections in a step.
+    """
+
+    steps: int = Field(6000, ge=1)
+    learning_rate: float = Field(2e-3, gt=0)
+    physics_learning_rate: float = Field(5e-3, gt=0)
+    weight_decay: float = Field(1e-4, ge=0)
+    loss: Literal["log_ratio", "maple"] = "log_ratio"
+    beta: float = Field(0.05, gt=0)
+    effect_weight: float = Field(1e-3, ge=0)
+    correction_weight: float = Field(0.02, ge=0)
+    context_dropout: float = Field(0.3, ge=0, lt=1)
+    source_dropout: float = Field(0.2, ge=0, lt=1)
+    batch: BatchMix = BatchMix()
+    loss_weight: dict[str, float] = {"model": 1.0, "search_space": 0.3, "layer": 0.3}
+
+
+class TrainingConfig(_Section):
+    """One training run."""
+
+    name: str = Field(pattern=r"^[A-Za-z0-9_.-]+$")
+    seed: int = Field(0, ge=0)
+    data: DataConfig = DataConfig()
+    network: NetworkSection = NetworkSection()
+    optimisation: OptimisationConfig = OptimisationConfig()
+
+    @classmethod
+    def from_yaml(cls, path: str | Path) -> TrainingConfig:
+        """Read and validate a configuration.
+
+        Raises:
+            TrainingError: the file is missing, is no YAML, or has a key or value that is not allowed.
+        """
+        try:
+            values = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
+        except OSError as error:
+            raise TrainingError(f"cannot read the configuration {path}: {error.strerror}") from None
+        except (yaml.YAMLError, UnicodeDecodeError) as error:
+            raise TrainingError(f"{path} is not valid YAML: {' '.join(str(error).split())}") from None
+        try:
+            return cls.model_validate(values)
+        except ValidationError as error:
+            first = error.errors()[0]
+            key = ".".join(str(part) for part in first["loc"]) or "the file"
+            raise TrainingError(f"{path}: {key}: {first['msg']}") from None

@@ -1,0 +1,65 @@
+"""The Lightning module: one optimisation step of the latency network."""
+
+from __future__ import annotations
+
+import lightning
+import torch
+from torch import Tensor
+
+from gnnperf.nn.losses import LOSSES
+from gnnperf.nn.network import LatencyNetwork
+from gnnperf.training.config import OptimisationConfig
+from gnnperf.training.samples import Step
+
+_NETWORK_PARTS = ("local", "encoder", "blocks", "context", "pooled", "class_embedding", "stack_embedding")
+
+
+class LatencyModule(lightning.LightningModule):
+    """Fits a :class:`LatencyNetwork` on mixed steps of whole models, search spaces, layers and unlabelled graphs."""
+
+    def __init__(self, network: LatencyNetwork, config: OptimisationConfig) -> None:
+        super().__init__()
+        self.network = network
+        self.config = config
+        self.identity = ""  # of the configuration and rows that a checkpoint belongs to
+
+    def on_save_checkpoint(self, checkpoint: dict) -> None:  # noqa: D102
+        checkpoint["identity"] = self.identity
+
+    def training_step(self, step: Step, _: int) -> Tensor:  # noqa: D102
+        config = self.config
+        # Effects of campaigns and context corrections are switched off at random, so that what remains predicts alone.
+        # Seeded by the step itself: a resumed run repeats what an uninterrupted one would have drawn.
+        generator = torch.Generator().manual_seed(step.seed)
+        num_graphs = step.latency_ms.shape[0]
+        context_on = (torch.rand(num_graphs, generator=generator) >= config.context_dropout).float()
+        source_on = torch.rand(num_graphs, generator=generator) >= config.source_dropout
+        conditions = step.conditions.clone()
+        conditions[:, 5] *= source_on
+        predicted = self.network(*step.graphs, step.device, conditions, context_on)
+        labelled = step.weight > 0
+        loss = LOSSES[config.loss](
+            predicted.latency_ms[labelled], step.latency_ms[labelled], step.weight[labelled], config.beta
+        )
+        on_unlabelled = (~labelled)[step.graphs[4]].float()[:, None] * 4 + 1
+        correction = (predicted.local.square() * on_unlabelled).mean() + (predicted.context.square() * on_unlabelled).mean()
+        total = loss + config.correction_weight * correction + config.effect_weight * self.network.effect_penalty()
+        with torch.no_grad():
+            error = (predicted.latency_ms / step.latency_ms.clamp_min(1e-9) - 1).abs()[labelled & step.is_model]
+            self.log("loss", loss, prog_bar=True)
+            self.log("mape", error.mean() * 100, prog_bar=True)
+        return total
+
+    def configure_optimizers(self) -> dict:  # noqa: D102
+        config = self.config
+        networks, physics = [], []
+        for name, parameter in self.network.named_parameters():
+            (networks if name.split(".")[0] in _NETWORK_PARTS else physics).append(parameter)
+        optimizer = torch.optim.AdamW(
+            [
+                {"params": networks, "lr": config.learning_rate, "weight_decay": config.weight_decay},
+                {"params": physics, "lr": config.physics_learning_rate, "weight_decay": 0.0},
+            ]
+        )
+        schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, config.steps)
+        return {"optimizer": optimizer, "lr_scheduler": {"scheduler": schedule, "interval": "step"}}

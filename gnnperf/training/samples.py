@@ -1,0 +1,171 @@
+"""Measurement rows as optimisation steps: which rows a step draws, and the tensors that they become."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+import torch
+from torch import Tensor
+from torch.utils.data import Dataset as TorchDataset
+
+from gnnperf.conditions import Conditions, Optimizer, Phase, Precision, Stack, Window
+from gnnperf.datasets.graph_store import GraphStore
+from gnnperf.devices import get_device
+from gnnperf.devices.features import device_features
+from gnnperf.graph import GraphArrays, collate
+from gnnperf.training.config import BatchMix
+
+SEARCH_SPACES = ("nasbench201", "fbnet", "ofa")
+
+
+class Step(NamedTuple):
+    """What one optimisation step sees; G graphs.
+
+    Attributes:
+        graphs: the first six inputs of :meth:`LatencyNetwork.forward`.
+        device: ``[G, len(DEVICE_FIELDS)]``.
+        conditions: ``[G, 6]``.
+        latency_ms: ``[G]`` measured; 0 where a graph has no label.
+        weight: ``[G]`` weight in the loss; 0 where a graph has no label.
+        is_model: ``[G]`` whether the row is a whole network outside the search spaces.
+        seed: for what the step itself draws at random.
+    """
+
+    graphs: tuple[Tensor, ...]
+    device: Tensor
+    conditions: Tensor
+    latency_ms: Tensor
+    weight: Tensor
+    is_model: Tensor
+    seed: int
+
+
+def row_group(frame: pd.DataFrame) -> np.ndarray:
+    """``[rows]`` of ``"layer"``, ``"search_space"`` or ``"model"``."""
+    space = frame["family"].isin(SEARCH_SPACES).to_numpy()
+    return np.where((frame["kind"] == "layer").to_numpy(), "layer", np.where(space, "search_space", "model"))
+
+
+def row_conditions(frame: pd.DataFrame, sources: tuple[str, ...]) -> np.ndarray:
+    """``[rows, 6]`` int64: what the network takes as ``conditions``; an unknown source is 0."""
+    enums = {"phase": Phase, "precision": Precision, "stack": Stack, "window": Window, "optimizer": Optimizer}
+    columns = [frame[name].astype(str).map({str(m): i for i, m in enumerate(enum)}) for name, enum in enums.items()]
+    columns.append(frame["source"].astype(str).map({name: i + 1 for i, name in enumerate(sources)}).fillna(0))
+    return np.stack([np.asarray(column, np.int64) for column in columns], axis=1)
+
+
+def row_devices(frame: pd.DataFrame) -> np.ndarray:
+    """``[rows, len(DEVICE_FIELDS)]`` float32 device features at each row's precision."""
+    pairs = frame["device"].astype(str) + "|" + frame["precision"].astype(str)
+    codes, unique = pd.factorize(pairs)
+    table = []
+    for pair in unique:
+        device, precision = pair.split("|")
+        table.append(device_features(get_device(device), Precision(precision)))
+    return np.stack(table).astype(np.float32)[codes]
+
+
+class TrainingSteps(TorchDataset):
+    """Step number -> :class:`Step`. The same seed and number always give the same step, so a run can resume exactly.
+
+    Whole models are drawn evenly over (source, device, stack, phase) cells and then within the cell, so that large
+    campaigns do not drown small ones; search spaces and layers are drawn evenly over their rows.
+
+    Args:
+        frame: rows to train on.
+        store: their graphs.
+        sources: campaigns that the network knows.
+        mix: how many graphs of each kind a step has.
+        loss_weight: weight of a row in the loss by kind.
+        unlabelled: graphs without latencies, at batch 1.
+        steps: number of steps.
+        seed: of everything drawn.
+    """
+
+    def __init__(
+        self,
+        frame: pd.DataFrame,
+        store: GraphStore,
+        sources: tuple[str, ...],
+        mix: BatchMix,
+        loss_weight: dict[str, float],
+        unlabelled: list[GraphArrays],
+        steps: int,
+        seed: int,
+    ) -> None:
+        self._store = store
+        self._steps = steps
+        self._seed = seed
+        self._mix = mix
+        self._unlabelled = unlabelled
+        self._loss_weight = loss_weight
+        self._keys = frame["graph_key"].astype(str).to_numpy()
+        self._batch = frame["batch"].to_numpy()
+        self._latency = frame["latency_ms"].to_numpy(np.float32)
+        self._device = row_devices(frame)
+        self._conditions = row_conditions(frame, sources)
+        group = row_group(frame)
+        self._rows = {name: np.flatnonzero(group == name) for name in ("model", "search_space", "layer")}
+        cells = frame[["source", "device", "stack", "phase", "precision"]].astype(str).agg("|".join, axis=1)
+        codes = pd.factorize(cells.iloc[self._rows["model"]])[0]
+        size = np.bincount(codes)[codes] if len(codes) else np.zeros(0)
+        # The square root lies between "every row counts the same" and "every cell counts the same".
+        self._model_chance = (1 / np.sqrt(size)) / (1 / np.sqrt(size)).sum() if len(codes) else size
+
+    def __len__(self) -> int:
+        return self._steps
+
+    def __getitem__(self, step: int) -> Step:
+        if not 0 <= step < self._steps:
+            raise IndexError(step)
+        random = np.random.default_rng([self._seed, step])
+        rows, weights = [], []
+        for name in ("model", "search_space", "layer"):
+            candidates, wanted = self._rows[name], getattr(self._mix, name)
+            if not len(candidates) or not wanted:
+                continue
+            chance = self._model_chance if name == "model" else None
+            drawn = random.choice(candidates, min(wanted, len(candidates)), replace=False, p=chance)
+            rows.append(drawn)
+            weights.append(np.full(len(drawn), self._loss_weight[name] / len(drawn), np.float32))
+        rows, weights = np.concatenate(rows), np.concatenate(weights)
+        graphs = [self._store[self._keys[row]].at_batch(int(self._batch[row])) for row in rows]
+        device, conditions, latency = self._device[rows], self._conditions[rows], self._latency[rows]
+
+        extra = min(self._mix.unlabelled, len(self._unlabelled))
+        if extra:
+            chosen = random.choice(len(self._unlabelled), extra, replace=False)
+            graphs += [self._unlabelled[i].at_batch(int(2 ** random.integers(0, 7))) for i in chosen]
+            borrowed = random.choice(rows, extra)  # conditions under which they could have been measured
+            device = np.concatenate([device, self._device[borrowed]])
+            conditions = np.concatenate([conditions, self._conditions[borrowed]])
+            latency = np.concatenate([latency, np.zeros(extra, np.float32)])
+            weights = np.concatenate([weights, np.zeros(extra, np.float32)])
+        is_model = np.isin(rows, self._rows["model"])
+        return Step(
+            graphs=graph_tensors(graphs),
+            device=torch.from_numpy(device),
+            conditions=torch.from_numpy(conditions),
+            latency_ms=torch.from_numpy(latency),
+            weight=torch.from_numpy(weights),
+            is_model=torch.from_numpy(np.concatenate([is_model, np.zeros(extra, bool)])),
+            seed=int(random.integers(2**31)),
+        )
+
+
+def graph_tensors(graphs: list[GraphArrays]) -> tuple[Tensor, ...]:
+    """The graph inputs of the network, in its order."""
+    batch = collate(graphs)
+    return tuple(
+        torch.from_numpy(array)
+        for array in (batch.op_class, batch.node, batch.edge_index, batch.edge_bytes, batch.node_graph, batch.graph)
+    )
+
+
+def conditions_of(row) -> Conditions:
+    """A measurement row's conditions."""
+    return Conditions(
+        Phase(row.phase), Precision(row.precision), Stack(row.stack), Window(row.window), Optimizer(row.optimizer)
+    )
