@@ -1,0 +1,124 @@
+"""From an ONNX file to an OpGraph."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import onnx
+
+from gnnperf.graph.costs import describe
+from gnnperf.graph.dims import InputDims, bind_dims, write_input_shapes
+from gnnperf.graph.opgraph import Edge, OpGraph, Tensor
+from gnnperf.graph.reader import read_model
+from gnnperf.graph.rebatch import follows_batch, scale_batch_constants
+from gnnperf.graph.trace import Trace, trace
+from gnnperf.graph.traced import Operator, TracedTensor
+from gnnperf.graph.weight_inputs import move_weight_inputs
+
+
+def read_graph(
+    source: str | Path | bytes | onnx.ModelProto,
+    *,
+    batch: int | None = None,
+    dims: Mapping[str, int] | None = None,
+    input_shapes: Mapping[str, tuple[int, ...]] | None = None,
+    name: str | None = None,
+) -> OpGraph:
+    """Read an ONNX model into an OpGraph. Weights are never loaded, and may be missing.
+
+    Args:
+        source: path of an ONNX file, its content, or a loaded model (left as it is).
+        batch: batch size; 1, or what the file prescribes, if not given. A batch that the file fixes is changed where
+            the network allows it; where not, the file's is kept and a warning says so.
+        dims: sizes of free dimensions by name, ``x[2]`` for the unnamed third dimension of input ``x``.
+        input_shapes: whole shapes by input name; they may differ from what the file says.
+        name: of the graph; the file's by default.
+
+    Returns:
+        The operators with their costs, and the tensors between them. Free dimensions that were not given take
+        defaults, which ``assumptions`` lists.
+
+    Raises:
+        ModelFileError: the file cannot be read, holds no ONNX graph, or the sizes asked for do not fit it.
+    """
+    model = read_model(source)
+    move_weight_inputs(model.graph)
+    bound = bind_dims(model.graph, batch, dims, input_shapes)
+    warnings: list[str] = []
+    if bound.fixed_batch is not None and bound.batch != bound.fixed_batch:
+        traced, bound = _at_another_batch(model, bound, warnings)
+    else:
+        write_input_shapes(model.graph, bound.shapes)
+        traced = trace(model, bound)
+    if name is None:
+        name = Path(source).stem if isinstance(source, str | Path) else model.graph.name or "model"
+    return _to_graph(name, traced, bound, warnings)
+
+
+def _at_another_batch(model: onnx.ModelProto, wanted: InputDims, warnings: list[str]) -> tuple[Trace, InputDims]:
+    """Trace at a batch size that the file does not have; at the file's own if the network does not follow."""
+    own, other = wanted.fixed_batch, wanted.batch
+    file_dims = InputDims(dict(wanted.shapes), own, wanted.named, wanted.assumptions, wanted.batch_axes, own)
+    for name, axis in wanted.batch_axes.items():
+        shape = list(wanted.shapes[name])
+        shape[axis] = own
+        file_dims.shapes[name] = tuple(shape)
+        shape[axis] = other
+        wanted.shapes[name] = tuple(shape)
+    write_input_shapes(model.graph, file_dims.shapes)
+    before = trace(model, file_dims)
+    changed = scale_batch_constants(model, before, own, other)
+    write_input_shapes(changed.graph, wanted.shapes)
+    after = trace(changed, wanted)
+    if follows_batch(before, after, own, other):
+        return after, wanted
+    warnings.append(f"the file fixes the batch to {own} and its operators do not follow another one: batch {own} is "
+                    f"used instead of {other}; export it with a dynamic batch")  # fmt: skip
+    return before, file_dims
+
+
+def _to_graph(name: str, traced: Trace, bound: InputDims, warnings: list[str]) -> OpGraph:
+    graph = OpGraph(name=name, batch=bound.batch, assumptions=dict(bound.assumptions))
+    counted: set[str] = set()
+    index_of: dict[int, int] = {}
+    for index, operator in enumerate(traced.operators):
+        index_of[id(operator)] = index
+        graph.nodes.append(describe(operator, counted))
+        graph.edges += _edges_into(operator, index, index_of)
+    graph.inputs = [_interface(tensor.name, tensor) for tensor in traced.inputs]
+    graph.outputs = [_interface(name, tensor) for name, tensor in traced.outputs]
+    graph.warnings = warnings + traced.warnings + _shape_warnings(graph)
+    return graph
+
+
+def _edges_into(operator: Operator, target: int, index_of: dict[int, int]) -> list[Edge]:
+    edges, seen = [], set()
+    for tensor in (*operator.inputs, *operator.body_tensors):
+        if tensor is None or tensor.producer is None or id(tensor) in seen:
+            continue
+        seen.add(id(tensor))
+        source = index_of[id(tensor.producer)]
+        edges.append(Edge(source, target, tensor.size_bytes, tensor.rank, tensor.dtype_name))
+    return edges
+
+
+def _interface(name: str, tensor: TracedTensor) -> Tensor:
+    return Tensor(name, tensor.shape if tensor.shape is not None else (), tensor.dtype_name, tensor.size_bytes)
+
+
+def _shape_warnings(graph: OpGraph) -> list[str]:
+    warnings = []
+    if graph.assumptions:
+        given = ", ".join(f"{dim} = {size}" for dim, size in graph.assumptions.items())
+        warnings.append(f"free dimensions take default sizes: {given}")
+    open_nodes = [node for node in graph.nodes if not node.resolved]
+    if open_nodes:
+        first = open_nodes[0]
+        warnings.append(f"{len(open_nodes)} of {len(graph.nodes)} operators have tensors of unknown shape, from "
+                        f"'{first.name}' ({first.op_type}) on: their costs are a lower bound")  # fmt: skip
+    if graph.unknown_operators:
+        warnings.append(f"unknown operators are costed by their bytes: {', '.join(graph.unknown_operators)}")
+    if not graph.nodes:
+        warnings.append("the network computes nothing: all its operators fold into constants")
+    return warnings
