@@ -77,10 +77,8 @@ class OperatorCountBaseline:
         from sklearn.linear_model import Ridge
 
         latency_ms = checked_latency_ms(graphs, latency_ms)
-        self._columns: dict[bytes, int] = {}
-        for graph in graphs:
-            for signature in _signatures(graph):
-                self._columns.setdefault(signature, len(self._columns))
+        distinct = dict.fromkeys(signature for graph in graphs for signature in _signatures(graph))
+        self._columns = {signature: column for column, signature in enumerate(distinct)}
         self._mean_ms, self._least_ms = latency_ms.mean(), latency_ms.min()
         share = latency_ms / self._mean_ms
         self._ridge = Ridge(alpha=self.alpha * len(graphs)).fit(self._counts(graphs), share, sample_weight=share**-2)
@@ -101,8 +99,6 @@ class OperatorCountBaseline:
 
 def _signatures(graph: GraphArrays) -> list[bytes]:
     """What makes an operator the same as another, for each that runs."""
-    return [
-        bytes((op_class,)) + row.tobytes()
-        for op_class, row in zip(graph.op_class, graph.node, strict=True)
-        if op_class != OpClass.VIEW
-    ]
+    runs = graph.op_class != OpClass.VIEW
+    rows = np.column_stack([graph.op_class[runs], graph.node[runs]])
+    return rows.view(np.dtype((np.void, rows.itemsize * rows.shape[1]))).ravel().tolist()
