@@ -101,7 +101,7 @@ def _import_with_bar(source: Source, folder: Path, dataset: Dataset, verify: boo
     from gnnperf.datasets import importing
 
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=stderr, transient=True) as bar:
+    with Progress(*columns, console=stderr, transient=True, disable=not stderr.is_terminal) as bar:
         task = bar.add_task(f"{source.name}: reading", total=None)
 
         def start(total: int) -> None:

@@ -170,9 +170,9 @@ def _refuse(frame: pd.DataFrame, where: str, bad: np.ndarray, column: str, rule:
 
 def concatenate(frames: list[pd.DataFrame]) -> pd.DataFrame:
     """Rows of several tables in the schema as one, categories united."""
-    united = pd.DataFrame({name: pd.Series(dtype=dtype) for name, dtype in DTYPES.items()})
+    frames = [typed(frame) for frame in frames if len(frame)]
     if not frames:
-        return united
+        return typed(pd.DataFrame({name: [] for name in COLUMNS}))
     columns = {}
     for name, dtype in DTYPES.items():
         parts = [frame[name] for frame in frames]

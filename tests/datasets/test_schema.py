@@ -55,7 +55,7 @@ def test_an_empty_name_is_refused(frame, column):
 
 
 def test_a_missing_column_and_text_among_numbers_are_refused(frame):
-    with pytest.raises(DataError, match="columns missing.*batch"):
+    with pytest.raises(DataError, match=r"columns missing.*batch"):
         typed(frame.drop(columns="batch"))
     with pytest.raises(DataError, match="latency_ms holds values that are not float64"):
         typed(frame.assign(latency_ms=["fast", "slow", "1"]))

@@ -1,8 +1,8 @@
 """HELP (HayeonLee/HELP, MIT): whole-network inference in three search spaces, PyTorch, on GPUs and Xeon CPUs.
 
-Lee et al., "HELP: Hardware-adaptive Efficient Latency Prediction for NAS via Meta-Learning", NeurIPS 2021. NAS-Bench-201
-(15,625 networks, 3x32x32 input), FBNet as in HW-NAS-Bench (5,000, 3x32x32) and OFA-MobileNetV3 (5,000, resolution as
-sampled); one file a device and batch size, milliseconds in the order of the architecture list.
+Lee et al., "HELP: Hardware-adaptive Efficient Latency Prediction for NAS via Meta-Learning", NeurIPS 2021.
+NAS-Bench-201 (15,625 networks, 3x32x32 input), FBNet as in HW-NAS-Bench (5,000, 3x32x32) and OFA-MobileNetV3 (5,000,
+resolution as sampled); one file a device and batch size, milliseconds in the order of the architecture list.
 
 Left out, because they mislead more than they teach: the phones (rounded to whole milliseconds, or with minima of
 0.01 ms), the Raspberry Pi (likewise broken rows), and Eyeriss and the FPGA (modelled, not measured). The CPU files name

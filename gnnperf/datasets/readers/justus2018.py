@@ -5,8 +5,8 @@ layers on each of GTX 1080 Ti, K40, K80, M60, P100 and V100 (50,000 convolutions
 a V100. Median of five repeats of 50 iterations; the spread is their standard deviation.
 
 A row with optimizer 0 is a forward pass; with 1 to 6 it is forward, backward and update by the optimizer named in
-:data:`OPTIMIZERS`. The wall clock runs around ``session.run`` (a floor of about 0.1 ms, which belongs to the stack), but
-inputs are variables on the device and results stay there: large outputs leave at up to 125 GB/s, ten times what the
+:data:`OPTIMIZERS`. The wall clock runs around ``session.run`` (a floor of about 0.1 ms, which belongs to the stack),
+but inputs are variables on the device and results stay there: large outputs leave at up to 125 GB/s, ten times what the
 host link carries. So the window is "device".
 """
 

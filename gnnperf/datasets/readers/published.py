@@ -1,4 +1,4 @@
-"""Timings that gnnperf carries with it: ``data/published.csv``, facts out of the public sources, each with its citation.
+"""Timings that gnnperf carries with it: ``data/published.csv``, facts out of the public sources, each with a citation.
 
 Every public fp32 row of LeNet, AlexNet and VGG on the GTX 1080 Ti (the headline benchmark's truths), and whole-model
 rows of other families on the same card: enough to train a small network without fetching anything.
