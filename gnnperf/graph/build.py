@@ -8,7 +8,7 @@ from pathlib import Path
 import onnx
 
 from gnnperf.graph.costs import describe
-from gnnperf.graph.dims import InputDims, bind_dims, write_input_shapes
+from gnnperf.graph.dims import AUDIO_CHUNK, DEFAULT_DIMS, InputDims, bind_dims
 from gnnperf.graph.opgraph import Edge, OpGraph, Tensor
 from gnnperf.graph.reader import read_model
 from gnnperf.graph.rebatch import follows_batch, scale_batch_constants
@@ -44,15 +44,29 @@ def read_graph(
     """
     model = read_model(source)
     move_weight_inputs(model.graph)
+    if name is None:
+        name = Path(source).stem if isinstance(source, str | Path) else model.graph.name or "model"
     bound = bind_dims(model.graph, batch, dims, input_shapes)
+    graph = _read_at(model, bound, name)
+    if any(bound.kinds[dim] == "samples" for dim in bound.assumptions) and _unresolved(graph):
+        bound = bind_dims(model.graph, batch, dims, input_shapes, DEFAULT_DIMS | {"samples": AUDIO_CHUNK})
+        streaming = _read_at(model, bound, name)
+        if _unresolved(streaming) < _unresolved(graph):
+            return streaming
+    return graph
+
+
+def _unresolved(graph: OpGraph) -> int:
+    return sum(not node.resolved for node in graph.nodes)
+
+
+def _read_at(model: onnx.ModelProto, bound: InputDims, name: str) -> OpGraph:
+    """Build the graph at given input sizes; the model is left as it is."""
     warnings: list[str] = []
     if bound.fixed_batch is not None and bound.batch != bound.fixed_batch:
         traced, bound = _at_another_batch(model, bound, warnings)
     else:
-        write_input_shapes(model.graph, bound.shapes)
         traced = trace(model, bound)
-    if name is None:
-        name = Path(source).stem if isinstance(source, str | Path) else model.graph.name or "model"
     return _to_graph(name, traced, bound, warnings)
 
 
@@ -66,11 +80,8 @@ def _at_another_batch(model: onnx.ModelProto, wanted: InputDims, warnings: list[
         file_dims.shapes[name] = tuple(shape)
         shape[axis] = other
         wanted.shapes[name] = tuple(shape)
-    write_input_shapes(model.graph, file_dims.shapes)
     before = trace(model, file_dims)
-    changed = scale_batch_constants(model, before, own, other)
-    write_input_shapes(changed.graph, wanted.shapes)
-    after = trace(changed, wanted)
+    after = trace(scale_batch_constants(model, before, own, other), wanted)
     if follows_batch(before, after, own, other):
         return after, wanted
     warnings.append(f"the file fixes the batch to {own} and its operators do not follow another one: batch {own} is "
@@ -88,7 +99,7 @@ def _to_graph(name: str, traced: Trace, bound: InputDims, warnings: list[str]) -
         graph.edges += _edges_into(operator, index, index_of)
     graph.inputs = [_interface(tensor.name, tensor) for tensor in traced.inputs]
     graph.outputs = [_interface(name, tensor) for name, tensor in traced.outputs]
-    graph.warnings = warnings + traced.warnings + _shape_warnings(graph)
+    graph.warnings = warnings + traced.warnings + _shape_warnings(graph, bound)
     return graph
 
 
@@ -107,11 +118,11 @@ def _interface(name: str, tensor: TracedTensor) -> Tensor:
     return Tensor(name, tensor.shape if tensor.shape is not None else (), tensor.dtype_name, tensor.size_bytes)
 
 
-def _shape_warnings(graph: OpGraph) -> list[str]:
+def _shape_warnings(graph: OpGraph, bound: InputDims) -> list[str]:
     warnings = []
-    if graph.assumptions:
-        given = ", ".join(f"{dim} = {size}" for dim, size in graph.assumptions.items())
-        warnings.append(f"free dimensions take default sizes: {given}")
+    guesses = [f"{dim} = {size}" for dim, size in graph.assumptions.items() if bound.kinds[dim] != "batch"]
+    if guesses:
+        warnings.append(f"free dimensions take default sizes: {', '.join(guesses)}")
     open_nodes = [node for node in graph.nodes if not node.resolved]
     if open_nodes:
         first = open_nodes[0]

@@ -15,6 +15,9 @@ DEFAULT_DIMS = {"image": 224, "sequence": 128, "samples": 16000, "frames": 16, "
 """Size that a free dimension takes by what it looks like: image sides, tokens or time steps, audio samples, video
 frames, image channels, anything else."""
 
+AUDIO_CHUNK = 512
+"""Samples that a streaming audio network takes at a time; tried where a network does not accept a second of audio."""
+
 MAX_DIM = 2**31 - 1
 MAX_TENSOR_ELEMENTS = 2**45
 
@@ -40,6 +43,7 @@ class InputDims:
         assumptions: dimensions that were free and were not given, with the value they got.
         batch_axes: input name -> the axis that carries the batch.
         fixed_batch: batch size that the file prescribes, None where its batch is free.
+        kinds: what every free dimension was taken for, "batch" or a key of :data:`DEFAULT_DIMS`.
     """
 
     shapes: dict[str, tuple[int, ...] | None] = field(default_factory=dict)
@@ -48,6 +52,7 @@ class InputDims:
     assumptions: dict[str, int] = field(default_factory=dict)
     batch_axes: dict[str, int] = field(default_factory=dict)
     fixed_batch: int | None = None
+    kinds: dict[str, str] = field(default_factory=dict)
 
 
 def bind_dims(
@@ -55,6 +60,7 @@ def bind_dims(
     batch: int | None = None,
     dims: Mapping[str, int] | None = None,
     input_shapes: Mapping[str, tuple[int, ...]] | None = None,
+    defaults: Mapping[str, int] = DEFAULT_DIMS,
 ) -> InputDims:
     """Choose sizes for all dimensions of all inputs; the graph is left as it is.
 
@@ -81,7 +87,7 @@ def bind_dims(
         known = ", ".join(f"'{name}'" for name in sorted(free)) or "none"
         raise ModelFileError(f"the model has no free dimension '{unknown[0]}' (free ones: {known})")
 
-    result = InputDims()
+    result = InputDims(kinds=kinds)
     result.batch_axes, result.fixed_batch = _batch_axes(declared, kinds)
     result.batch = _choose_batch(batch, declared, kinds, dims, input_shapes, result)
     for name, size in dims.items():
@@ -101,7 +107,7 @@ def bind_dims(
         elif "+" in dim or re.search("total", dim, re.I):
             pending.append(dim)
         else:
-            result.named[dim] = result.assumptions[dim] = DEFAULT_DIMS[kind]
+            result.named[dim] = result.assumptions[dim] = defaults[kind]
     for dim in pending:
         result.named[dim] = result.assumptions[dim] = _sum_of_parts(dim, result.named)
 

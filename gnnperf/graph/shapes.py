@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from math import prod
 
@@ -11,6 +11,7 @@ import onnx
 from onnx import TensorProto, numpy_helper
 from onnx.shape_inference import infer_node_outputs, infer_shapes
 
+from gnnperf.graph.dims import write_input_shapes
 from gnnperf.graph.traced import STANDARD_DOMAINS, Operator, TracedTensor
 from gnnperf.graph.values import tensor_value
 
@@ -44,8 +45,8 @@ def tensor_type(proto: onnx.TypeProto, named: dict[str, int] | None = None) -> T
     return TensorType(tensor.elem_type, tuple(shape))
 
 
-def infer_types(model: onnx.ModelProto) -> dict[str, TensorType]:
-    """Types of the tensors of the main graph by ONNX's shape inference with data propagation.
+def infer_types(model: onnx.ModelProto, input_shapes: Mapping[str, Shape | None]) -> dict[str, TensorType]:
+    """Types of the main graph's tensors at these input shapes, by ONNX's shape inference with data propagation.
 
     What the file says about inner tensors and outputs is ignored, because it may hold for other input sizes. Nothing
     is raised: what cannot be inferred is missing or has no shape.
@@ -53,6 +54,7 @@ def infer_types(model: onnx.ModelProto) -> dict[str, TensorType]:
     bare = onnx.ModelProto()
     bare.CopyFrom(model)
     graph = bare.graph
+    write_input_shapes(graph, input_shapes)
     del graph.value_info[:]
     for value in graph.output:
         value.type.Clear()

@@ -73,7 +73,7 @@ class _Tracer:
     def __init__(self, model: onnx.ModelProto, dims: InputDims) -> None:
         self.result = Trace()
         self.inference = OperatorInference(model)
-        self.types = infer_types(model)
+        self.types = infer_types(model, dims.shapes)
         self.named = dims.named
         graph = model.graph
         # What the file says about inner tensors: may be stale, so it is asked last.
