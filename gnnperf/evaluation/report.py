@@ -1,0 +1,123 @@
+"""What a predictor is worth on rows that it never saw, beside the roofline and a linear model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from gnnperf.baselines.linear import LinearBaseline, OperatorCountBaseline
+from gnnperf.datasets import Dataset
+from gnnperf.evaluation.metrics import summarise
+from gnnperf.evaluation.scoring import score
+from gnnperf.predictor import Predictor
+from gnnperf.training.fit import Split
+from gnnperf.training.samples import row_group
+
+REPORTED_DEVICE = "1080ti"
+_IN_SPACE_ROWS = 2000  # a search space's rows that are scored for each batch size; more only narrow the figure
+
+
+@dataclass
+class Report:
+    """Scored rows and their summaries.
+
+    Attributes:
+        rows: every scored row of the held-out families, with ``predicted_ms``, ``roofline_ms`` and ``linear_ms``.
+        families: MAPE by phase, family, stack, in fractions.
+        in_space: MAPE by search space and batch, beside the linear model on operator counts.
+    """
+
+    rows: pd.DataFrame
+    families: pd.DataFrame
+    in_space: pd.DataFrame
+
+    def to_dict(self) -> dict:
+        """Plain data for JSON."""
+        return {
+            "summary": {
+                phase: summarise(part["predicted_ms"], part["latency_ms"]).to_dict()
+                for phase, part in self.rows.groupby("phase", observed=True)
+            },
+            "families": self.families.to_dict("records"),
+            "in_space": self.in_space.to_dict("records"),
+        }
+
+
+def report(split: Split, dataset: Dataset, predictor: Predictor, device: str = REPORTED_DEVICE) -> Report:
+    """Score the held-out families' whole-model rows and the held-out search-space graphs of one device."""
+    held_out = _of_device(split.held_out, device)
+    held_out = held_out[held_out["kind"] == "model"]
+    rows = score(held_out, dataset, predictor)
+    rows["stack_only_ms"] = score(held_out, dataset, predictor, with_source=False)["predicted_ms"]
+    rows["linear_ms"] = _linear(_of_device(split.train, device), held_out, dataset)
+    return Report(rows, _by_family(rows), _in_space(split, dataset, predictor, device))
+
+
+def _of_device(frame: pd.DataFrame, device: str) -> pd.DataFrame:
+    return frame[frame["device"] == device]
+
+
+def _graphs(frame: pd.DataFrame, dataset: Dataset) -> list:
+    return [dataset.graphs[r.graph_key].at_batch(r.batch) for r in frame.itertuples(index=False)]
+
+
+def _linear(train: pd.DataFrame, held_out: pd.DataFrame, dataset: Dataset) -> np.ndarray:
+    """A linear model a phase and precision, fitted on the same device's other whole models; NaN without rows."""
+    predicted = np.full(len(held_out), np.nan)
+    train = train[row_group(train) == "model"]
+    for (phase, precision), part in held_out.groupby(["phase", "precision"], observed=True):
+        known = train[(train["phase"] == phase) & (train["precision"] == precision)]
+        if len(known) < 5:
+            continue
+        model = LinearBaseline().fit(_graphs(known, dataset), known["latency_ms"].to_numpy())
+        predicted[held_out.index.isin(part.index)] = model.predict(_graphs(part, dataset))
+    return predicted
+
+
+def _by_family(rows: pd.DataFrame) -> pd.DataFrame:
+    records = []
+    keys = ["phase", "precision", "family", "source", "stack"]
+    for values, part in rows.groupby(keys, observed=True):
+        records.append(dict(zip(keys, values, strict=True)) | _mapes(part))
+    for (phase, precision), part in rows.groupby(["phase", "precision"], observed=True):
+        total = {"phase": phase, "precision": precision, "family": "all", "source": "all", "stack": "all"}
+        records.append(total | _mapes(part))
+    return pd.DataFrame(records)
+
+
+def _mapes(part: pd.DataFrame) -> dict:
+    truth = part["latency_ms"]
+    ours = summarise(part["predicted_ms"], truth)
+    return {
+        "rows": ours.rows,
+        "mape": ours.mape,
+        "median_ape": ours.median_ape,
+        "bias": ours.bias,
+        "mape_without_source": summarise(part["stack_only_ms"], truth).mape,
+        "mape_roofline": summarise(part["roofline_ms"], truth).mape,
+        "mape_linear": summarise(part["linear_ms"], truth).mape,
+    }
+
+
+def _in_space(split: Split, dataset: Dataset, predictor: Predictor, device: str) -> pd.DataFrame:
+    records = []
+    held_out, train = _of_device(split.in_space, device), _of_device(split.train, device)
+    for (family, batch), part in held_out.groupby(["family", "batch"], observed=True):
+        part = part.iloc[:_IN_SPACE_ROWS]
+        known = train[(train["family"] == family) & (train["batch"] == batch)].iloc[: 2 * _IN_SPACE_ROWS]
+        linear = OperatorCountBaseline().fit(_graphs(known, dataset), known["latency_ms"].to_numpy())
+        scored = score(part, dataset, predictor)
+        ours = summarise(scored["predicted_ms"], part["latency_ms"])
+        records.append(
+            {
+                "family": family,
+                "batch": int(batch),
+                "rows": ours.rows,
+                "mape": ours.mape,
+                "kendall_tau": ours.kendall_tau,
+                "mape_operator_counts": summarise(linear.predict(_graphs(part, dataset)), part["latency_ms"]).mape,
+            }
+        )
+    return pd.DataFrame(records)
