@@ -14,7 +14,7 @@ import onnx
 
 from gnnperf.errors import ModelFileError
 from gnnperf.zoo.architecture import Architecture, Published
-from gnnperf.zoo.builder import GraphBuilder
+from gnnperf.zoo.builder import GraphBuilder, Tensor
 from gnnperf.zoo.nasbench201 import from_arch_string
 from gnnperf.zoo.registry import EXAMPLES, describe, names, split_image
 from gnnperf.zoo.weights import fill_weights
@@ -80,7 +80,7 @@ def default_image(spec: str) -> int | None:
     return split_image(spec)[1] or describe(spec).image
 
 
-def _grow(spec: str, batch: int | str, image: int | None, classes: int | None):
+def _grow(spec: str, batch: int | str, image: int | None, classes: int | None) -> tuple[GraphBuilder, Tensor]:
     architecture = describe(spec)
     if (isinstance(batch, int) and batch < 1) or batch == "":
         raise ModelFileError(f"batch is {batch!r}: give a positive number or the name of a symbolic dimension")

@@ -21,10 +21,10 @@ from gnnperf.zoo.builder import GraphBuilder, Tensor
 PREFIX = "fbnet"
 EXAMPLE = "fbnet/0-3-8-1-7-4-8-8-2-6-1-4-7-3-2-7-3-2-4-2-4-5"
 OPERATIONS = ("k3_e1", "k3_e1_g2", "k3_e3", "k3_e6", "k5_e1", "k5_e1_g2", "k5_e3", "k5_e6", "skip")
+# output channels, layers, stride of the first layer
 _STAGES = ((16, 1, 1), (24, 4, 1), (32, 4, 2), (64, 4, 2), (112, 4, 1), (184, 4, 2), (352, 1, 1))
-_LAYERS = [
-    (channels, stride if index == 0 else 1) for channels, count, stride in _STAGES for index in range(count)
-]  # fmt: skip
+# output channels and stride of each layer
+_LAYERS = [(channels, 1 if index else stride) for channels, count, stride in _STAGES for index in range(count)]
 _HEAD_CHANNELS = 1504
 
 
