@@ -48,13 +48,15 @@ def import_command(
 ) -> None:
     """Read a public source into the table, in the place of what it gave before.
 
-    \b
-    gnnperf data import published                      carried with gnnperf, needs no files
-    gnnperf data import help ~/HELP/data               one source
-    gnnperf data import all ~/measurements --to data   every source that has a folder there
+    Files are compared with known checksums, rows with their known number. A failed import changes nothing.
 
-    Files are compared with known checksums, and rows with their known number. A failed or interrupted import leaves
-    the table as it was.
+    [bold]Examples[/]
+
+        gnnperf data import published
+
+        gnnperf data import help ~/HELP/data
+
+        gnnperf data import all ~/measurements --to data
     """
     with one_line_errors():
         from gnnperf.datasets.dataset import Dataset
@@ -117,8 +119,9 @@ def list_command(
 ) -> None:
     """List the sources that can be imported, with version, licence and number of rows.
 
-    \b
-    gnnperf data list
+    [bold]Example[/]
+
+        gnnperf data list
     """
     with one_line_errors():
         from gnnperf.datasets.readers import READERS
@@ -140,9 +143,11 @@ def stats_command(
 ) -> None:
     """Count what the table holds, by source, device and phase.
 
-    \b
-    gnnperf data stats --to data
-    gnnperf data stats --json
+    [bold]Examples[/]
+
+        gnnperf data stats --to data
+
+        gnnperf data stats --json
     """
     with one_line_errors():
         from gnnperf.datasets.dataset import Dataset
@@ -175,8 +180,9 @@ def stats_command(
 def check_command(to: Folder = DEFAULT_FOLDER) -> None:
     """Check every row again, the number of rows a source, and that every graph is there and undamaged.
 
-    \b
-    gnnperf data check --to data
+    [bold]Example[/]
+
+        gnnperf data check --to data
     """
     with one_line_errors():
         from gnnperf.datasets.checking import check_dataset

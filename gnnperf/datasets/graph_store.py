@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import os
 import zipfile
+import zlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -49,6 +50,34 @@ def _digest(*parts: np.ndarray) -> str:
     return digest.hexdigest()
 
 
+class _Pieces:
+    """Arrays of different lengths: one long array with the ends of the pieces, and what was appended since."""
+
+    def __init__(self, joined: np.ndarray, lengths: np.ndarray) -> None:
+        self._joined = joined
+        self._ends = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
+        self._appended: list[np.ndarray] = []
+
+    def __getitem__(self, position: int) -> np.ndarray:
+        stored = len(self._ends) - 1
+        if position >= stored:
+            return self._appended[position - stored]
+        return self._joined[self._ends[position] : self._ends[position + 1]]
+
+    def append(self, piece: np.ndarray) -> None:
+        self._appended.append(piece)
+
+    def lengths(self) -> np.ndarray:
+        return np.concatenate([np.diff(self._ends), [len(piece) for piece in self._appended]]).astype(np.int32)
+
+    def joined(self) -> np.ndarray:
+        return np.concatenate([self._joined, *self._appended])
+
+
+def _no_pieces(*shape: int, dtype: type) -> _Pieces:
+    return _Pieces(np.zeros((0, *shape), dtype), np.zeros(0, int))
+
+
 class GraphStore:
     """Graphs by key. Behaves like a read-only mapping ``key -> GraphArrays``, plus :meth:`add`.
 
@@ -57,13 +86,13 @@ class GraphStore:
 
     def __init__(self) -> None:
         self._position: dict[str, int] = {}
-        self._row_number: dict[bytes, int] = {}
-        self._rows: list[np.ndarray] = []  # operator rows, each once
-        self._nodes: list[np.ndarray] = []  # a graph's operators as row numbers
-        self._edges: list[np.ndarray] = []
-        self._edge_bytes: list[np.ndarray] = []
-        self._io_bytes: list[np.ndarray] = []
-        self._row_table: np.ndarray | None = None
+        self._rows = np.zeros((0, 1 + len(NODE_FIELDS)), np.float32)  # operator rows, each once
+        self._new_rows: list[np.ndarray] = []
+        self._row_number: dict[bytes, int] | None = None  # made when the first graph is added
+        self._nodes = _no_pieces(dtype=np.int32)  # a graph's operators as row numbers
+        self._edges = _no_pieces(2, dtype=np.int32)  # [E, 2]
+        self._edge_bytes = _no_pieces(dtype=np.float32)
+        self._io_bytes = _no_pieces(dtype=np.float32)
 
     def __len__(self) -> int:
         return len(self._position)
@@ -85,69 +114,63 @@ class GraphStore:
             DataError: the store has no such graph.
         """
         try:
-            position = self._position[key]
+            rows, edges, edge_bytes, io_bytes = self._parts(self._position[key])
         except KeyError:
             raise DataError(f"the graph store has no graph {key!r}; import the source again") from None
-        if self._row_table is None or len(self._row_table) < len(self._rows):
-            self._row_table = np.array(self._rows, np.float32).reshape(-1, 1 + len(NODE_FIELDS))
-            self._rows = list(self._row_table)
-        rows = self._row_table[self._nodes[position]]
-        input_bytes, output_bytes = self._io_bytes[position]
         return GraphArrays(
             rows[:, 0].astype(np.int16),
             rows[:, 1:].astype(np.float64),
-            self._edges[position].astype(np.int32),
-            self._edge_bytes[position].astype(np.float64),
-            float(input_bytes),
-            float(output_bytes),
+            edges,
+            edge_bytes.astype(np.float64),
+            float(io_bytes[0]),
+            float(io_bytes[1]),
         )
+
+    def _parts(self, position: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """What :func:`_packed` gave for the graph."""
+        return (
+            self._row_table()[self._nodes[position]],
+            np.ascontiguousarray(self._edges[position].T),
+            self._edge_bytes[position],
+            self._io_bytes[position],
+        )
+
+    def _row_table(self) -> np.ndarray:
+        if self._new_rows:
+            self._rows = np.concatenate([self._rows, np.stack(self._new_rows)])
+            self._new_rows = []
+        return self._rows
 
     def add(self, arrays: GraphArrays) -> str:
         """Keep a graph (at batch 1) unless it is there already; returns its key."""
         rows, edges, edge_bytes, io_bytes = _packed(arrays)
         key = _digest(rows, edges, edge_bytes, io_bytes)
         if key not in self._position:
-            numbers = np.empty(len(rows), np.int32)
-            for index, row in enumerate(rows):
-                content = row.tobytes()
-                number = self._row_number.get(content)
-                if number is None:
-                    number = self._row_number[content] = len(self._rows)
-                    self._rows.append(row)
-                numbers[index] = number
-            self._position[key] = len(self._nodes)
-            self._nodes.append(numbers)
-            self._edges.append(edges)
+            self._position[key] = len(self._position)
+            self._nodes.append(np.array([self._number_of(row) for row in rows], np.int32))
+            self._edges.append(edges.T)
             self._edge_bytes.append(edge_bytes)
             self._io_bytes.append(io_bytes)
         return key
 
+    def _number_of(self, row: np.ndarray) -> int:
+        if self._row_number is None:
+            self._row_number = {row.tobytes(): number for number, row in enumerate(self._rows)}
+        content = row.tobytes()
+        number = self._row_number.get(content)
+        if number is None:
+            number = self._row_number[content] = len(self._rows) + len(self._new_rows)
+            self._new_rows.append(row)
+        return number
+
     def damaged_keys(self) -> list[str]:
         """Keys whose stored content is no longer what they were made from."""
-        table = np.array(self._rows, np.float32).reshape(-1, 1 + len(NODE_FIELDS))
-        return [
-            key
-            for key, at in self._position.items()
-            if key
-            != _digest(
-                table[self._nodes[at]],
-                np.ascontiguousarray(self._edges[at], np.int32),
-                self._edge_bytes[at],
-                self._io_bytes[at],
-            )
-        ]
+        return [key for key, position in self._position.items() if key != _digest(*self._parts(position))]
 
     def save(self, path: Path) -> None:
         """Write the store; an older file is replaced only once the new one is complete."""
-        if len(self):
-            lengths = np.array([len(nodes) for nodes in self._nodes], np.int32)
-            edge_lengths = np.array([len(edge_bytes) for edge_bytes in self._edge_bytes], np.int32)
-            nodes, edges = np.concatenate(self._nodes), np.concatenate(self._edges, axis=1)
-            edge_bytes, io_bytes = np.concatenate(self._edge_bytes), np.stack(self._io_bytes)
-        else:
-            lengths = edge_lengths = nodes = np.zeros(0, np.int32)
-            edges, edge_bytes, io_bytes = np.zeros((2, 0), np.int32), np.zeros(0, np.float32), np.zeros((0, 2))
-        sizes, edge_size = np.unique(edge_bytes, return_inverse=True)
+        edges = self._edges.joined()
+        sizes, edge_size = np.unique(self._edge_bytes.joined(), return_inverse=True)
         temporary = path.with_name(path.name + ".partial")
         try:
             with temporary.open("wb") as stream:
@@ -156,16 +179,16 @@ class GraphStore:
                     format=np.int32(_FORMAT),
                     fields=np.array(NODE_FIELDS),
                     keys=np.array(list(self._position), f"S{2 * _KEY_BYTES}"),
-                    rows=np.array(self._rows, np.float32).reshape(-1, 1 + len(NODE_FIELDS)),
-                    lengths=lengths,
-                    nodes=nodes,
-                    edge_lengths=edge_lengths,
+                    rows=self._row_table(),
+                    lengths=self._nodes.lengths(),
+                    nodes=self._nodes.joined(),
+                    edge_lengths=self._edge_bytes.lengths(),
                     # Targets follow soon after their sources: distances compress to a fraction.
-                    edge_source=edges[0],
-                    edge_distance=edges[1] - edges[0],
+                    edge_source=edges[:, 0],
+                    edge_distance=edges[:, 1] - edges[:, 0],
                     edge_size=edge_size.astype(np.int32),
                     sizes=sizes,
-                    io_bytes=io_bytes.astype(np.float32),
+                    io_bytes=self._io_bytes.joined().reshape(-1, 2),
                 )
                 stream.flush()
                 os.fsync(stream.fileno())
@@ -185,7 +208,7 @@ class GraphStore:
                 data = {name: archive[name] for name in archive.files}
         except OSError as error:
             raise DataError(f"cannot read the graph store {path}: {error.strerror or error}") from None
-        except (ValueError, EOFError, zipfile.BadZipFile, zipfile.zlib.error) as error:
+        except (ValueError, EOFError, zipfile.BadZipFile, zlib.error) as error:
             raise DataError(f"the graph store {path} is damaged ({error}); import the sources again") from None
         try:
             return cls._from_arrays(data)
@@ -203,19 +226,15 @@ class GraphStore:
             raise ValueError("lengths")
         if len(nodes) and not 0 <= nodes.min() <= nodes.max() < len(rows):
             raise ValueError("row numbers")
-        edges = np.stack([data["edge_source"], data["edge_source"] + data["edge_distance"]])
-        edge_bytes = data["sizes"][data["edge_size"]]
-        node_end, edge_end = np.cumsum(lengths).tolist(), np.cumsum(edge_lengths).tolist()
-        store = cls()
-        store._position = {key: index for index, key in enumerate(np.char.decode(data["keys"], "ascii").tolist())}
-        if not len(store._position) == len(lengths) == len(edge_lengths) == len(data["io_bytes"]):
+        keys = np.char.decode(data["keys"], "ascii").tolist()
+        if not len(keys) == len(lengths) == len(edge_lengths) == len(data["io_bytes"]):
             raise ValueError("keys")
-        store._row_table = rows
-        store._rows = list(rows)
-        store._row_number = {row.tobytes(): index for index, row in enumerate(rows)}
-        node_begin, edge_begin = [0, *node_end[:-1]], [0, *edge_end[:-1]]
-        store._nodes = [nodes[a:b] for a, b in zip(node_begin, node_end, strict=False)]
-        store._edges = [edges[:, a:b] for a, b in zip(edge_begin, edge_end, strict=False)]
-        store._edge_bytes = [edge_bytes[a:b] for a, b in zip(edge_begin, edge_end, strict=False)]
-        store._io_bytes = list(data["io_bytes"])
+        store = cls()
+        store._position = {key: position for position, key in enumerate(keys)}
+        store._rows = rows
+        store._nodes = _Pieces(nodes, lengths)
+        source = data["edge_source"]
+        store._edges = _Pieces(np.stack([source, source + data["edge_distance"]], axis=1), edge_lengths)
+        store._edge_bytes = _Pieces(data["sizes"][data["edge_size"]], edge_lengths)
+        store._io_bytes = _Pieces(data["io_bytes"].reshape(-1), np.full(len(keys), 2))
         return store
