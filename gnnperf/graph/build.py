@@ -7,6 +7,7 @@ from pathlib import Path
 
 import onnx
 
+from gnnperf.errors import ModelFileError
 from gnnperf.graph.costs import describe
 from gnnperf.graph.dims import AUDIO_CHUNK, DEFAULT_DIMS, InputDims, bind_dims
 from gnnperf.graph.opgraph import Edge, OpGraph, Tensor
@@ -42,10 +43,21 @@ def read_graph(
     Raises:
         ModelFileError: the file cannot be read, holds no ONNX graph, or the sizes asked for do not fit it.
     """
-    model = read_model(source)
-    move_weight_inputs(model.graph)
-    if name is None:
-        name = Path(source).stem if isinstance(source, str | Path) else model.graph.name or "model"
+    if name is None and isinstance(source, str | Path):
+        name = Path(source).stem
+    try:
+        model = read_model(source)
+        move_weight_inputs(model.graph)
+        return _read_resolved(model, name or model.graph.name or "model", batch, dims, input_shapes)
+    except ModelFileError:
+        raise
+    except Exception as error:  # a file can break the specification in any way; its reader must not break on it
+        label = f"'{name}'" if name else "the model"
+        raise ModelFileError(f"{label} breaks the ONNX specification ({error!r}): export it again") from error
+
+
+def _read_resolved(model: onnx.ModelProto, name: str, batch, dims, input_shapes) -> OpGraph:
+    """Build the graph; a network that does not accept a second of audio is read with one streaming chunk."""
     bound = bind_dims(model.graph, batch, dims, input_shapes)
     graph = _read_at(model, bound, name)
     if any(bound.kinds[dim] == "samples" for dim in bound.assumptions) and _unresolved(graph):

@@ -110,7 +110,11 @@ class OperatorInference:
             inferred = infer_node_outputs(schema, node, types, data, opset_imports=self._opsets)
         except Exception:  # a schema that does not exist, or an operator that does not fit its inputs
             return None
-        return [tensor_type(inferred[name]) if name in inferred else TensorType(0, None) for name in node.output]
+        types = [tensor_type(inferred[name]) if name in inferred else TensorType(0, None) for name in node.output]
+        if operator.op in _SHAPED_AS and is_channels_last(operator) and types[0].shape:
+            batch, channels, *space = types[0].shape
+            types[0].shape = (batch, *space, channels)
+        return types
 
 
 def _type_proto(tensor: TracedTensor) -> onnx.TypeProto:
@@ -133,17 +137,16 @@ _SHAPED_AS: dict[str, tuple[str, tuple[int, ...]]] = {
     "com.microsoft.nchwc.GlobalAveragePool": ("GlobalAveragePool", (0,)),
     "com.microsoft.nchwc.GlobalMaxPool": ("GlobalMaxPool", (0,)),
     "com.microsoft.FusedGemm": ("Gemm", (0, 1, 2)),
-    "com.microsoft.QGemm": ("Gemm", (0, 3)),
-    "com.microsoft.DynamicQuantizeMatMul": ("MatMul", (0, 1)),
-    "com.microsoft.MatMulIntegerToFloat": ("MatMul", (0, 1)),
-    "com.microsoft.MatMulInteger16": ("MatMul", (0, 1)),
-    "com.microsoft.DynamicQuantizeLSTM": ("LSTM", (0,)),
+    "com.microsoft.NhwcMaxPool": ("MaxPool", (0,)),
     "com.microsoft.QLinearAveragePool": ("AveragePool", (0,)),
     "com.microsoft.QLinearGlobalAveragePool": ("GlobalAveragePool", (0,)),
     "com.microsoft.QLinearReduceMean": ("ReduceMean", (0,)),
     "com.microsoft.Pad": ("Pad", (0, 1, 2)),
     "com.microsoft.ConvTransposeWithDynamicPads": ("ConvTranspose", (0, 1)),
 }
+
+
+_CHANNELS_LAST = frozenset({"com.microsoft.NhwcFusedConv", "com.microsoft.NhwcMaxPool"})
 
 
 def _as_standard(operator: Operator) -> tuple[onnx.NodeProto, list[TracedTensor | None]] | None:
@@ -156,7 +159,16 @@ def _as_standard(operator: Operator) -> tuple[onnx.NodeProto, list[TracedTensor 
     known = {a.name for a in node.attribute} & onnx.defs.get_schema(op_type).attributes.keys()
     alias = onnx.NodeProto(op_type=op_type, output=node.output, input=[node.input[i] for i in present])
     alias.attribute.extend(a for a in node.attribute if a.name in known)
-    return alias, [inputs[i] for i in present]
+    tensors = [inputs[i] for i in present]
+    if is_channels_last(operator) and tensors[0] is not None and tensors[0].shape:
+        batch, *space, channels = tensors[0].shape
+        tensors[0] = TracedTensor(tensors[0].name, tensors[0].dtype, (batch, channels, *space))
+    return alias, tensors
+
+
+def is_channels_last(operator: Operator) -> bool:
+    """Whether a convolution or pooling has its channels in the last dimension."""
+    return operator.op in _CHANNELS_LAST or bool(operator.attributes.get("channels_last"))
 
 
 # Rules of our own: operators outside ai.onnx, and the few standard ones that its inference leaves open.
@@ -196,13 +208,30 @@ def _broadcast(*positions: int) -> Callable[[Operator], list[TensorType] | None]
 
 def _matmul(operator: Operator) -> list[TensorType] | None:
     a, b = operator.input_shape(0), operator.input_shape(1)
-    if a is None or b is None:
+    if not a or not b or min(len(a), len(b)) < 2:
         return None
     if operator.attributes.get("transA"):
         a = (*a[:-2], a[-1], a[-2])
     if operator.attributes.get("transB"):
         b = (*b[:-2], b[-1], b[-2])
     return [TensorType(operator.inputs[0].dtype, (*np.broadcast_shapes(a[:-2], b[:-2]), a[-2], b[-1]))]
+
+
+def _quantised_matmul(dtype: int) -> Callable[[Operator], list[TensorType] | None]:
+    def rule(operator: Operator) -> list[TensorType] | None:
+        types = _matmul(operator)
+        return None if types is None else [TensorType(dtype, types[0].shape)]
+
+    return rule
+
+
+def _quantised_gemm(operator: Operator) -> list[TensorType] | None:
+    a, b = operator.input_shape(0), operator.input_shape(3)
+    if a is None or b is None:
+        return None
+    rows, columns = a[1 if operator.attributes.get("transA") else 0], b[0 if operator.attributes.get("transB") else 1]
+    dtype = operator.inputs[0].dtype if operator.input(7) else TensorProto.FLOAT
+    return [TensorType(dtype, (rows, columns))]
 
 
 def _block_quantised_matmul(operator: Operator) -> list[TensorType] | None:
@@ -244,6 +273,16 @@ def _group_query_attention(operator: Operator) -> list[TensorType] | None:
     past = operator.input_shape(3)
     cache = TensorType(query.dtype, (batch, kv_heads, length + (past[2] if past else 0), head_size))
     return [TensorType(query.dtype, (batch, length, heads * head_size)), cache, cache]
+
+
+def _dynamic_quantised_lstm(operator: Operator) -> list[TensorType] | None:
+    source, hidden = operator.inputs[0], operator.attributes["hidden_size"]
+    if source.shape is None:
+        return None
+    steps, batch, _ = source.shape
+    directions = 2 if operator.attributes.get("direction") == b"bidirectional" else 1
+    state = TensorType(source.dtype, (directions, batch, hidden))
+    return [TensorType(source.dtype, (steps, directions, batch, hidden)), state, state]
 
 
 def _embed_layer_norm(operator: Operator) -> list[TensorType] | None:
@@ -326,12 +365,17 @@ _RULES: dict[str, Callable[[Operator], list[TensorType] | None]] = {
     "com.microsoft.nchwc.ReorderOutput": _like_first,
     "com.microsoft.FusedMatMul": _matmul,
     "com.microsoft.TransposeMatMul": _matmul,
+    "com.microsoft.QGemm": _quantised_gemm,
+    "com.microsoft.DynamicQuantizeMatMul": _quantised_matmul(TensorProto.FLOAT),
+    "com.microsoft.MatMulIntegerToFloat": _quantised_matmul(TensorProto.FLOAT),
+    "com.microsoft.MatMulInteger16": _quantised_matmul(TensorProto.INT32),
     "com.microsoft.MatMulNBits": _block_quantised_matmul,
     "com.microsoft.MatMulBnb4": _block_quantised_matmul,
     "com.microsoft.Attention": _attention,
     "com.microsoft.QAttention": _attention,
     "com.microsoft.MultiHeadAttention": _multi_head_attention,
     "com.microsoft.GroupQueryAttention": _group_query_attention,
+    "com.microsoft.DynamicQuantizeLSTM": _dynamic_quantised_lstm,
     "com.microsoft.EmbedLayerNormalization": _embed_layer_norm,
     "com.microsoft.QuantizeLinear": lambda operator: [
         TensorType(operator.inputs[2].dtype if operator.input(2) else TensorProto.UINT8, operator.input_shape(0))

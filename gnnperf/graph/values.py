@@ -26,7 +26,7 @@ def tensor_value(tensor: onnx.TensorProto) -> np.ndarray | None:
         return None
     try:
         value = numpy_helper.to_array(tensor)
-    except (TypeError, ValueError, RuntimeError, AttributeError):
+    except (TypeError, KeyError, ValueError, RuntimeError, AttributeError):
         return None
     return value if value.size == elements else None
 

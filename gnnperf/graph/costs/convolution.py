@@ -5,6 +5,7 @@ from __future__ import annotations
 from math import prod
 
 from gnnperf.graph.opgraph import Node, OpClass
+from gnnperf.graph.shapes import is_channels_last
 from gnnperf.graph.traced import Operator
 
 _WEIGHT_POSITION = {"QLinearConv": 3}
@@ -24,9 +25,7 @@ def convolution(operator: Operator, node: Node) -> None:
     source, output = operator.input_shape(0), operator.output_shape
     weight = operator.input_shape(_WEIGHT_POSITION.get(operator.op, 1))
     groups = operator.attributes.get("group", 1)
-    channel_axis = 1
-    if operator.op == "com.microsoft.NhwcFusedConv" or operator.attributes.get("channels_last"):
-        channel_axis = -1
+    channel_axis = -1 if is_channels_last(operator) else 1
     in_channels = source[channel_axis] if source else weight[1] * groups if weight else 0
     out_channels = weight[0] if weight else output[channel_axis] if output else 0
     if weight:
@@ -88,7 +87,7 @@ def global_pooling(operator: Operator, node: Node) -> None:
     source = operator.input_shape(0)
     _channels(operator, node)
     if source:
-        node.kernel = tuple(source[2:])
+        node.kernel = tuple(source[1:-1] if is_channels_last(operator) else source[2:])
         node.flops = prod(source)
 
 
@@ -113,6 +112,6 @@ def resampling(operator: Operator, node: Node) -> None:
 
 def _channels(operator: Operator, node: Node) -> None:
     source, output = operator.input_shape(0), operator.output_shape
-    axis = -1 if operator.attributes.get("channels_last") else 1
+    axis = -1 if is_channels_last(operator) else 1
     node.in_channels = source[axis] if source and len(source) > 1 else 0
     node.out_channels = output[axis] if output and len(output) > 1 else 0

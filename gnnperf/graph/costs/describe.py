@@ -74,7 +74,7 @@ def _class(operator: Operator) -> OpClass:
         table, indices = operator.input(0), operator.input(1)
         if table is not None and table.constant and table.rank > 1 and indices is not None:
             return OpClass.EMBEDDING
-    return _CLASSES.get(operator.op, OpClass.OTHER)
+    return CLASSES.get(operator.op, OpClass.OTHER)
 
 
 def _fill_sizes(operator: Operator, node: Node) -> None:
@@ -185,6 +185,7 @@ _RULES: dict[str, Rule] = {
     **dict.fromkeys([_MS + "Attention", _MS + "QAttention", _MS + "MultiHeadAttention"], attention),
     _MS + "GroupQueryAttention": attention,
     **dict.fromkeys(["MaxPool", "AveragePool", "LpPool", "MaxUnpool", "MaxRoiPool", "RoiAlign"], pooling),
+    _MS + "NhwcMaxPool": pooling,
     **dict.fromkeys([_MS + "QLinearAveragePool", _MS + "nchwc.MaxPool", _MS + "nchwc.AveragePool"], pooling),
     **dict.fromkeys(["GlobalAveragePool", "GlobalMaxPool", "GlobalLpPool"], global_pooling),
     **dict.fromkeys([_MS + "nchwc.GlobalAveragePool", _MS + "nchwc.GlobalMaxPool"], global_pooling),
@@ -215,4 +216,5 @@ _RULE_CLASSES: dict[Rule, OpClass] = {
     global_pooling: OpClass.GLOBAL_POOLING,
     _embedding_layer_norm: OpClass.EMBEDDING,
 }
-_CLASSES: dict[str, OpClass] = tables.CLASS_BY_TYPE | {op: _RULE_CLASSES[rule] for op, rule in _RULES.items()}
+CLASSES: dict[str, OpClass] = tables.CLASS_BY_TYPE | {op: _RULE_CLASSES[rule] for op, rule in _RULES.items()}
+"""Class of every known operator type, with its domain as a prefix; a Gather from a weight table is an EMBEDDING."""
