@@ -8,6 +8,7 @@ from pathlib import Path
 import onnx
 
 from gnnperf.errors import ModelFileError
+from gnnperf.graph.absent_weights import move_weight_inputs
 from gnnperf.graph.costs import describe
 from gnnperf.graph.dims import AUDIO_CHUNK, DEFAULT_DIMS, InputDims, bind_dims
 from gnnperf.graph.opgraph import Edge, OpGraph, Tensor
@@ -15,7 +16,6 @@ from gnnperf.graph.reader import read_model
 from gnnperf.graph.rebatch import follows_batch, scale_batch_constants
 from gnnperf.graph.trace import Trace, trace
 from gnnperf.graph.traced import Operator, TracedTensor
-from gnnperf.graph.weight_inputs import move_weight_inputs
 
 
 def read_graph(

@@ -14,7 +14,7 @@ _TARGET_SHAPE_POSITION = {"Reshape": 1, "Expand": 1, "Resize": 3}
 def scale_batch_constants(model: onnx.ModelProto, traced: Trace, own: int, other: int) -> onnx.ModelProto:
     """Return a copy whose constants that spell out batch ``own`` spell out ``other``.
 
-    These are target shapes that start with the batch, and tensors of one entry per batch item that are concatenated
+    These are target shapes that hold the batch, and tensors of one entry per batch item that are concatenated
     to activations (class tokens).
     """
     changed = onnx.ModelProto()
@@ -27,14 +27,13 @@ def scale_batch_constants(model: onnx.ModelProto, traced: Trace, own: int, other
             continue
         position = _TARGET_SHAPE_POSITION.get(node.op_type)
         if position is not None and (target := operator.input(position)) is not None:
-            value, source = target.value, operator.inputs[0]
-            if value is None or value.ndim != 1 or not value.size or value[0] != own:
-                continue
-            if node.op_type == "Reshape" and not _carries_batch(source.shape, value, own):
-                continue
-            value = value.copy()
-            value[0] = other
-            node.input[position] = _add_constant(graph, f"{node.output[0]}:shape", value)
+            axis = _batch_axis(target.value, own) if target.value is not None and target.value.ndim == 1 else None
+            if axis is not None:
+                value = target.value.copy()
+                value[axis] = value[axis] * other // own
+                name = f"{node.output[0]}:shape"
+                graph.initializer.append(numpy_helper.from_array(value, name))
+                node.input[position] = name
         elif node.op_type == "Concat":
             for position, tensor in enumerate(operator.inputs):
                 if tensor.constant and tensor.shape and tensor.shape[0] == own and operator.attributes["axis"]:
@@ -45,7 +44,9 @@ def scale_batch_constants(model: onnx.ModelProto, traced: Trace, own: int, other
 
 
 def follows_batch(before: Trace, after: Trace, own: int, other: int) -> bool:
-    """Whether every output grew with the batch on one axis, and nothing lost its shape."""
+    """Whether all outputs grew with the batch on one axis, and every inner tensor grew with it or stayed as it was."""
+    if len(before.operators) != len(after.operators):
+        return False
     for (_, old), (_, new) in zip(before.outputs, after.outputs, strict=True):
         if old.shape is None:
             continue
@@ -54,18 +55,25 @@ def follows_batch(before: Trace, after: Trace, own: int, other: int) -> bool:
         differing = [(a, b) for a, b in zip(old.shape, new.shape, strict=True) if a != b]
         if len(differing) != 1 or differing[0][0] * other != differing[0][1] * own:
             return False
-    return len(before.operators) == len(after.operators) and all(
-        new.shape is not None or old.shape is None
-        for a, b in zip(before.operators, after.operators, strict=True)
-        for old, new in zip(a.outputs, b.outputs, strict=True)
-    )
+    for old_operator, new_operator in zip(before.operators, after.operators, strict=True):
+        for old, new in zip(old_operator.outputs, new_operator.outputs, strict=True):
+            if old.shape is None:
+                continue
+            if new.shape is None or new.elements not in (old.elements, old.elements * other // own):
+                return False
+    return True
 
 
-def _carries_batch(shape: tuple[int, ...] | None, target: np.ndarray, own: int) -> bool:
-    """Whether a reshaped tensor has the batch in front; with batch 1 nothing but its rank can tell."""
-    return bool(shape) and (shape[0] == own or own > 1) and len(shape) > 1
+def _batch_axis(target: np.ndarray, own: int) -> int | None:
+    """The dimension of a target shape that holds the batch, or the batch times something; None where nothing does.
 
-
-def _add_constant(graph: onnx.GraphProto, name: str, value: np.ndarray) -> str:
-    graph.initializer.append(numpy_helper.from_array(value, name))
-    return name
+    A guess, which :func:`follows_batch` checks. A -1 takes the batch in if nothing before it can.
+    """
+    sizes = target.tolist()
+    if not sizes or sizes[0] <= 0:
+        return None
+    if -1 in sizes:
+        return 0 if sizes[0] == own or (own > 1 and sizes[0] % own == 0) else None
+    if own in sizes:
+        return sizes.index(own)
+    return next((axis for axis, size in enumerate(sizes) if size and size % own == 0), None)

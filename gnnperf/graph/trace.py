@@ -10,6 +10,7 @@ import onnx
 from onnx import TensorProto, helper
 
 from gnnperf.errors import ModelFileError
+from gnnperf.graph.absent_weights import complete_weight_shapes
 from gnnperf.graph.dims import MAX_TENSOR_ELEMENTS, InputDims
 from gnnperf.graph.shapes import OperatorInference, TensorType, infer_types, tensor_type
 from gnnperf.graph.traced import Operator, TracedTensor, qualified_name
@@ -135,6 +136,8 @@ class _Tracer:
             if not constant:
                 scope[node.output[0]] = present[0]
             return
+        if any(tensor.constant and tensor.shape is None for tensor in present):
+            complete_weight_shapes(operator)
         self.result.operators.append(operator)
 
     def _outputs(self, operator: Operator, scope: _Scope, producer: Operator | None) -> list[TracedTensor]:

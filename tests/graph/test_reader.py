@@ -77,6 +77,25 @@ def test_missing_initializer(convolution):
     assert any("unknown shape" in warning for warning in graph.warnings)
 
 
+def test_missing_weights_follow_from_the_shapes_around_them():
+    """torch.onnx.export(dynamo=True), saved without initializers: only activations have their shapes in the file."""
+    nodes = [
+        helper.make_node("Conv", ["x", "w", "b"], ["h"], kernel_shape=[3, 3]),
+        helper.make_node("Flatten", ["h"], ["f"]),
+        helper.make_node("Gemm", ["f", "v", "c"], ["g"], transB=1),
+        helper.make_node("MatMul", ["g", "u"], ["y"]),
+    ]
+    source = model(nodes, {"x": ["batch", 3, 6, 6]}, ["y"])
+    source.graph.value_info.extend(
+        [value("h", ["batch", 8, 4, 4]), value("g", ["batch", 10]), value("y", ["batch", 5])]
+    )
+    del source.graph.output[:]
+    source.graph.output.append(value("y", ["batch", 5]))
+    graph = read_graph(source, batch=2)
+    assert [node.macs for node in graph.nodes] == [2 * 16 * 8 * 27, 0, 2 * 128 * 10, 2 * 10 * 5]
+    assert graph.parameters == 8 * 27 + 8 + 1280 + 10 + 50 and all(node.resolved for node in graph.nodes)
+
+
 def test_old_files_list_initializers_as_inputs(convolution):
     convolution.ir_version = 3
     convolution.graph.input.append(value("w", [64, 3, 7, 7]))

@@ -25,6 +25,15 @@ def test_reshape_constants_follow_the_batch(target):
     assert other.nodes[2].gemm == (8, 10, 64, 1)
 
 
+@pytest.mark.parametrize("target", [(6, 5, 4), (6, -1, 4), (2, 3, 5, 4), (5, 2, 12)])
+def test_batch_times_heads_follows_too(target):
+    """Attention folds the heads into the batch; a time-major network has the batch second."""
+    nodes = [helper.make_node("Reshape", ["x", "s"], ["h"]), helper.make_node("Reshape", ["h", "back"], ["y"])]
+    graph = read_graph(model(nodes, {"x": [2, 5, 12]}, ["y"], [ints("s", *target), ints("back", 2, 5, 12)]), batch=8)
+    assert graph.batch == 8 and graph.outputs[0].shape == (8, 5, 12)
+    assert sum(graph.nodes[0].output_shape) > sum(size for size in target if size > 0)
+
+
 def test_the_files_own_batch_is_the_default():
     graph = read_graph(single("Relu", {"x": [4, 3]}))
     assert graph.batch == 4 and graph.assumptions == {}

@@ -1,10 +1,12 @@
-"""Recognise weights in files that list them as graph inputs, as an export without parameters does."""
+"""Files without weights: those that list them as graph inputs, and those that only mention them."""
 
 from __future__ import annotations
 
 import re
 
 import onnx
+
+from gnnperf.graph.traced import Operator
 
 _ONLY_WEIGHTS: dict[str, frozenset[int]] = {
     **dict.fromkeys(["Conv", "ConvTranspose", "InstanceNormalization", "LayerNormalization"], frozenset({1, 2})),
@@ -65,3 +67,36 @@ def move_weight_inputs(graph: onnx.GraphProto) -> None:
 def _has_fixed_shape(value: onnx.ValueInfoProto) -> bool:
     tensor = value.type.tensor_type
     return tensor.HasField("shape") and all(dim.dim_value > 0 for dim in tensor.shape.dim)
+
+
+def complete_weight_shapes(operator: Operator) -> None:
+    """Give weights that the file only mentions the shapes that follow from the activations around them."""
+    source, target = operator.input_shape(0), operator.output_shape
+    if not source or not target:
+        return
+    for position, tensor in enumerate(operator.inputs):
+        if tensor is not None and tensor.constant and tensor.shape is None:
+            tensor.shape = _weight_shape(operator, position, source, target)
+
+
+def _weight_shape(
+    operator: Operator, position: int, source: tuple[int, ...], target: tuple[int, ...]
+) -> tuple[int, ...] | None:
+    attributes, op = operator.attributes, operator.op
+    if op in ("Conv", "ConvTranspose") and "kernel_shape" in attributes:
+        groups = attributes.get("group", 1)
+        first, second = (target[1], source[1]) if op == "Conv" else (source[1], target[1])
+        return (first, second // groups, *attributes["kernel_shape"]) if position == 1 else (target[1],)
+    if op == "MatMul":
+        return (source[-1], target[-1])
+    if op == "Gemm":
+        depth = source[0 if attributes.get("transA") else 1]
+        matrix = (target[1], depth) if attributes.get("transB") else (depth, target[1])
+        return matrix if position == 1 else (target[1],)
+    if op in ("BatchNormalization", "InstanceNormalization", "GroupNormalization", "PRelu"):
+        return (source[1],)
+    if op in ("LayerNormalization", "RMSNormalization"):
+        return source[attributes.get("axis", -1) :]
+    if op in ("Add", "Sub", "Mul", "Div"):
+        return (target[-1],)
+    return None
