@@ -11,7 +11,8 @@ from itertools import islice
 from gnnperf.errors import DataError, GnnperfError
 from gnnperf.graph.arrays import GraphArrays, to_arrays
 
-_CHUNK = 64
+_CHUNK = 16  # graphs a process builds between two looks at whether it shall stop: under a second
+_LAYER_CHUNK = 4096
 _MIN_FOR_PROCESSES = 200  # below, starting processes costs more than it saves
 
 
@@ -46,8 +47,8 @@ def build_many(
     from gnnperf.datasets.layer_arrays import is_layer, layer_arrays
 
     layers = [spec for spec in specs if is_layer(spec)]
-    for begin in range(0, len(layers), _CHUNK * _CHUNK):
-        chunk = layers[begin : begin + _CHUNK * _CHUNK]
+    for begin in range(0, len(layers), _LAYER_CHUNK):
+        chunk = layers[begin : begin + _LAYER_CHUNK]
         yield from zip(chunk, layer_arrays(chunk), strict=True)
         advance(len(chunk))
 
