@@ -48,9 +48,7 @@ class Domain:
         """Inverse of :meth:`to_dict`."""
         return cls(**{name: tuple(value) for name, value in values.items()})
 
-    def warnings(
-        self, graph: GraphArrays, node_ms: np.ndarray, device: Device, conditions: Conditions
-    ) -> list[str]:
+    def warnings(self, graph: GraphArrays, node_ms: np.ndarray, device: Device, conditions: Conditions) -> list[str]:
         """One sentence for each respect in which a prediction leaves what was seen; none where it does not.
 
         Args:
@@ -83,7 +81,9 @@ class Domain:
         if conditions.stack not in self.stacks:
             found.append(f"stack {conditions.stack} was not measured on whole networks")
         if conditions.precision not in self.precisions:
-            found.append(f"precision {conditions.precision} was not measured: its latency follows from bytes and peak alone")
+            found.append(
+                f"precision {conditions.precision} was not measured: its latency follows from bytes and peak alone"
+            )
         phase = "inference" if conditions.phase == Phase.INFERENCE else "training"
         if phase not in self.phases:
             found.append(f"no {phase} latencies were measured")

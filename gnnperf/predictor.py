@@ -168,14 +168,10 @@ class Predictor:
             if isinstance(source, OpGraph)
             else read_graph(source, batch=batch, dims=dims, input_shapes=input_shapes)
         )
-        conditions = Conditions(
-            Phase(phase), Precision(precision), Stack(stack), Window(window), Optimizer(optimizer)
-        )
+        conditions = Conditions(Phase(phase), Precision(precision), Stack(stack), Window(window), Optimizer(optimizer))
         return self.predict_graph(graph, [(get_device(device), conditions)])[0]
 
-    def predict_graph(
-        self, graph: OpGraph, cases: Iterable[tuple[Device, Conditions]]
-    ) -> list[LatencyPrediction]:
+    def predict_graph(self, graph: OpGraph, cases: Iterable[tuple[Device, Conditions]]) -> list[LatencyPrediction]:
         """Predict one graph for several devices and conditions in one run of the network."""
         arrays = to_arrays(graph)
         cases = [(device, _effective(conditions)) for device, conditions in cases]

@@ -51,7 +51,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = str(Path(folder) / "resnet50.onnx")
         python = sys.executable
-        subprocess.run([python, "-m", "gnnperf", "zoo", "export", "resnet50", "-o", path], check=True, stdout=subprocess.DEVNULL)
+        subprocess.run(
+            [python, "-m", "gnnperf", "zoo", "export", "resnet50", "-o", path], check=True, stdout=subprocess.DEVNULL
+        )
         predict_s, predict_mb = process([python, "-m", "gnnperf", "predict", path, "-d", "1080ti"], repeats)
         print(f"gnnperf predict, whole process   {predict_s:6.2f} s  {predict_mb:6.0f} MB")
         try:
@@ -74,7 +76,9 @@ def main() -> None:
         print(f"network, one graph               {rate(lambda: predictor.latencies([arrays], [case])):6.0f} /s")
         many = rate(lambda: predictor.latencies([arrays] * 64, [case] * 64)) * 64
         print(f"network, 64 graphs together      {many:6.0f} /s")
-        print(f"file to prediction               {rate(lambda: predictor.predict_graph(read_graph(path), [case])):6.0f} /s")
+        print(
+            f"file to prediction               {rate(lambda: predictor.predict_graph(read_graph(path), [case])):6.0f} /s"
+        )
         print(f"peak memory of this process      {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:6.0f} MB")
 
 

@@ -69,9 +69,7 @@ def predict(
     window: Annotated[Window, typer.Option(help="What the timed window includes.")] = Window.DEVICE,
     optimizer: Annotated[Optimizer, typer.Option(help="Update that a training step ends with.")] = Optimizer.SGD,
     dim: Annotated[list[str], typer.Option(help="Value of a free dimension, NAME=VALUE; repeatable.")] = [],  # noqa: B006
-    input_shape: Annotated[
-        list[str], typer.Option(help="Shape of an input, NAME:1x3x224x224; repeatable.")
-    ] = [],  # noqa: B006
+    input_shape: Annotated[list[str], typer.Option(help="Shape of an input, NAME:1x3x224x224; repeatable.")] = [],  # noqa: B006
     top: Annotated[int, typer.Option(min=0, help="How many of the slowest operators to list; 0: none.")] = 10,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON list, an object a prediction.")] = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV, a line a prediction.")] = False,
@@ -152,15 +150,22 @@ def _print_prediction(prediction, top: int) -> None:
     update = f", {p.optimizer} update" if p.optimizer != "none" else ""
     stdout.print(
         Text.assemble(
-            (p.model, "bold"), " on ", (p.device, "bold"), f", batch {p.batch}, {p.phase}{update}, {p.precision}, {p.stack}"
+            (p.model, "bold"),
+            " on ",
+            (p.device, "bold"),
+            f", batch {p.batch}, {p.phase}{update}, {p.precision}, {p.stack}",
         )
     )
     facts = Table.grid(padding=(0, 2))
-    interval = f"   90 % within {_milliseconds(p.low_ms)} - {_milliseconds(p.high_ms)} ms" if p.low_ms is not None else ""
+    interval = (
+        f"   90 % within {_milliseconds(p.low_ms)} - {_milliseconds(p.high_ms)} ms" if p.low_ms is not None else ""
+    )
     facts.add_row("  latency", Text(f"{_milliseconds(p.latency_ms)} ms", style="bold green") + Text(interval))
     facts.add_row("  per sample", f"{_milliseconds(p.per_sample_ms)} ms")
     facts.add_row("  throughput", f"{p.throughput_per_s:,.0f} samples/s")
-    facts.add_row("  roofline", f"{_milliseconds(p.roofline_ms)} ms (lower bound of the forward pass, from peak and bandwidth)")
+    facts.add_row(
+        "  roofline", f"{_milliseconds(p.roofline_ms)} ms (lower bound of the forward pass, from peak and bandwidth)"
+    )
     facts.add_row("  size", f"{p.macs / 1e9:,.2f} GMACs, {p.parameters / 1e6:,.2f} M parameters")
     stdout.print(facts)
     if top and p.operators:

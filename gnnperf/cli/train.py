@@ -26,7 +26,9 @@ def train(
         Path | None,
         typer.Option(envvar="GNNPERF_DATA", help="Folder that `gnnperf data import` filled. Default: gnnperf-data."),
     ] = None,
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="Default: runs/NAME of the configuration.")] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Default: runs/NAME of the configuration.")
+    ] = None,
     seed: Annotated[int | None, typer.Option(min=0, help="Instead of the configuration's.")] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar.")] = False,
 ) -> None:
@@ -39,7 +41,7 @@ def train(
             run = run.model_copy(update={"seed": seed})
         folder = output or Path("runs") / run.name
 
-        from gnnperf.datasets import Dataset
+        from gnnperf.datasets.dataset import Dataset
         from gnnperf.evaluation.card import write_card
         from gnnperf.training.fit import Interrupted, fit
 

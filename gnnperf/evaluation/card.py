@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from gnnperf.datasets import Dataset
+from gnnperf.datasets.dataset import Dataset
 from gnnperf.evaluation.report import REPORTED_DEVICE, Report, report
 from gnnperf.predictor import DESCRIPTION_FILE, Predictor
 from gnnperf.training.fit import Split

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from gnnperf.baselines.linear import LinearBaseline, OperatorCountBaseline
-from gnnperf.datasets import Dataset
+from gnnperf.datasets.dataset import Dataset
 from gnnperf.evaluation.metrics import summarise
 from gnnperf.evaluation.scoring import score
 from gnnperf.predictor import Predictor

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from gnnperf.conditions import Precision
-from gnnperf.datasets import Dataset
+from gnnperf.datasets.dataset import Dataset
 from gnnperf.devices import get_device
 from gnnperf.devices.roofline import graph_roofline_ms
 from gnnperf.predictor import Predictor

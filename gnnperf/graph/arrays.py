@@ -33,8 +33,22 @@ NODE_FIELDS = (
 FIELD = {name: index for index, name in enumerate(NODE_FIELDS)}
 _BATCH_LINEAR = [FIELD[n] for n in ("macs", "flops", "input_bytes", "output_bytes", "output_elements")]
 
-_ELEMENT_BYTES = {"float64": 8, "int64": 8, "uint64": 8, "float16": 2, "bfloat16": 2, "int16": 2, "uint16": 2,
-                  "int8": 1, "uint8": 1, "bool": 1, "complex64": 8, "complex128": 16, "int4": 0.5, "uint4": 0.5}
+_ELEMENT_BYTES = {
+    "float64": 8,
+    "int64": 8,
+    "uint64": 8,
+    "float16": 2,
+    "bfloat16": 2,
+    "int16": 2,
+    "uint16": 2,
+    "int8": 1,
+    "uint8": 1,
+    "bool": 1,
+    "complex64": 8,
+    "complex128": 16,
+    "int4": 0.5,
+    "uint4": 0.5,
+}
 
 
 @dataclass
@@ -79,8 +93,15 @@ class GraphArrays:
         batched = (self.op_class == OpClass.MATMUL) | (self.op_class == OpClass.ATTENTION)
         node[~batched, FIELD["gemm_m"]] *= factor
         node[batched, FIELD["gemm_count"]] *= factor
-        return GraphArrays(self.op_class, node, self.edge_index, self.edge_bytes * factor,
-                           self.input_bytes * factor, self.output_bytes * factor, batch)
+        return GraphArrays(
+            self.op_class,
+            node,
+            self.edge_index,
+            self.edge_bytes * factor,
+            self.input_bytes * factor,
+            self.output_bytes * factor,
+            batch,
+        )
 
 
 def to_arrays(graph: OpGraph) -> GraphArrays:

@@ -226,7 +226,9 @@ class LatencyNetwork(nn.Module):
         m, n, k, count = (node[:, FIELD[name]] for name in ("gemm_m", "gemm_n", "gemm_k", "gemm_count"))
         activation_bytes = node[:, FIELD["input_bytes"]] + node[:, FIELD["output_bytes"]]
         weight_bytes = node[:, FIELD["weight_bytes"]]
-        moved_bytes = torch.where(op_class == OpClass.VIEW, torch.zeros_like(weight_bytes), activation_bytes + weight_bytes)
+        moved_bytes = torch.where(
+            op_class == OpClass.VIEW, torch.zeros_like(weight_bytes), activation_bytes + weight_bytes
+        )
         other_flops = (node[:, FIELD["flops"]] - 2 * node[:, FIELD["macs"]]).clamp_min(0.0)
         forward_ms, traits = self.kernel(op_class, node, (m, n, k, count), moved_bytes, other_flops, *hardware)
 
@@ -248,7 +250,9 @@ class LatencyNetwork(nn.Module):
         state = torch.relu(self.encoder(features))
         tensor_log = torch.log1p(edge_bytes)
         l2_log = torch.log(device[:, _DEVICE["l2_bytes"]])[node_graph][edge_index[0]]
-        edge = torch.stack([tensor_log / 16, torch.tanh((tensor_log - l2_log) / 2), torch.sigmoid(l2_log - tensor_log)], 1)
+        edge = torch.stack(
+            [tensor_log / 16, torch.tanh((tensor_log - l2_log) / 2), torch.sigmoid(l2_log - tensor_log)], 1
+        )
         for block in self.blocks:
             state = block(state, edge_index, edge)
         context = self.config.context_bound * torch.tanh(self.context(state))
@@ -259,22 +263,30 @@ class LatencyNetwork(nn.Module):
 
         parts = self.phase_parts[phase]
         keeps_activations = (phase != 0).float()[node_graph]
-        forward_ms = forward_ms * torch.exp(local[:, 0] + context[:, 0] + keeps_activations * nn.functional.softplus(self.train_forward[op_class]))
+        forward_ms = forward_ms * torch.exp(
+            local[:, 0] + context[:, 0] + keeps_activations * nn.functional.softplus(self.train_forward[op_class])
+        )
         backward_ms = self._backward_ms(
             op_class, node, (m, n, k, count), moved_bytes, other_flops, hardware, edge_index
         ) * torch.exp(local[:, 1] + context[:, 1] + backward_effect[node_graph])
-        host_ms = torch.exp(self.log_host_ms[op_class] + context[:, 2] + host_effect[node_graph]) * node[:, FIELD["repeats"]].clamp_min(1.0)
+        host_ms = torch.exp(self.log_host_ms[op_class] + context[:, 2] + host_effect[node_graph]) * node[
+            :, FIELD["repeats"]
+        ].clamp_min(1.0)
 
         has_weights = (weight_bytes > 0).float()
         update = optimizer[node_graph]
-        update_ms = 1e3 * weight_bytes * self.update_traffic[update] * torch.exp(self.log_update[update]) / (0.75 * hardware[1])
-        update_host_ms = has_weights * (update > 0) * torch.exp(self.log_update_host_ms[update] + host_effect[node_graph])
+        update_ms = (
+            1e3 * weight_bytes * self.update_traffic[update] * torch.exp(self.log_update[update]) / (0.75 * hardware[1])
+        )
+        update_host_ms = (
+            has_weights * (update > 0) * torch.exp(self.log_update_host_ms[update] + host_effect[node_graph])
+        )
 
         forward_part, backward_part, update_part = parts[node_graph].unbind(1)
         node_device_ms = forward_part * forward_ms + backward_part * backward_ms + update_part * update_ms
         node_host_ms = (
-            (forward_part + backward_part * torch.exp(self.log_backward_host)) * host_ms + update_part * update_host_ms
-        )
+            forward_part + backward_part * torch.exp(self.log_backward_host)
+        ) * host_ms + update_part * update_host_ms
         device_ms = _sum_by_graph(node_device_ms, node_graph, num_graphs)
         host_total_ms = _sum_by_graph(node_host_ms, node_graph, num_graphs)
         overlap = torch.exp(self.log_overlap).clamp(1.5, 12.0)

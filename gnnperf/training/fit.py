@@ -20,7 +20,8 @@ from lightning.pytorch.callbacks import Callback, ModelCheckpoint, TQDMProgressB
 from safetensors.torch import save_file
 from torch.utils.data import DataLoader, Sampler
 
-from gnnperf.datasets import Dataset, split_by_family, split_by_graph
+from gnnperf.datasets.dataset import Dataset
+from gnnperf.datasets.splits import split_by_family, split_by_graph
 from gnnperf.domain import Domain
 from gnnperf.errors import TrainingError
 from gnnperf.graph import GraphArrays, OpClass, read_graph, to_arrays
@@ -269,7 +270,9 @@ def write_predictor(
             "in_space_held_out": len(split.in_space),
         },
         "training_seconds": round(seconds, 1),
-        "versions": {name: version(name) for name in ("gnnperf", "torch", "torch-geometric", "lightning", "numpy", "onnx")},
+        "versions": {
+            name: version(name) for name in ("gnnperf", "torch", "torch-geometric", "lightning", "numpy", "onnx")
+        },
     }
     partial = folder / (DESCRIPTION_FILE + ".part")
     partial.write_text(json.dumps(description, indent=2) + "\n", encoding="utf-8")

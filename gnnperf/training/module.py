@@ -42,7 +42,9 @@ class LatencyModule(lightning.LightningModule):
             predicted.latency_ms[labelled], step.latency_ms[labelled], step.weight[labelled], config.beta
         )
         on_unlabelled = (~labelled)[step.graphs[4]].float()[:, None] * 4 + 1
-        correction = (predicted.local.square() * on_unlabelled).mean() + (predicted.context.square() * on_unlabelled).mean()
+        correction = (predicted.local.square() * on_unlabelled).mean() + (
+            predicted.context.square() * on_unlabelled
+        ).mean()
         total = loss + config.correction_weight * correction + config.effect_weight * self.network.effect_penalty()
         with torch.no_grad():
             error = (predicted.latency_ms / step.latency_ms.clamp_min(1e-9) - 1).abs()[labelled & step.is_model]
