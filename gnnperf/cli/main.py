@@ -30,12 +30,12 @@ def _options(
     pass
 
 
-app.command("predict")(predict.predict)
+app.command("predict", epilog=predict.EPILOG)(predict.predict)
 app.command("inspect")(inspect.inspect_model)
 app.add_typer(devices.app, name="devices")
 app.add_typer(zoo.app, name="zoo")
 app.add_typer(data.app, name="data")
-app.command("train")(train.train)
+app.command("train", epilog=train.EPILOG)(train.train)
 
 
 def main() -> None:

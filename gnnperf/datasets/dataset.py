@@ -21,11 +21,17 @@ class Dataset:
 
     On disk a table is always complete: new rows go to a file beside it that replaces it in one step, and graphs are
     written before the rows that refer to them.
+
+    Args:
+        folder: where table and graphs are kept; None for a dataset that lives in memory alone.
+        frame: the measurements.
+        graphs: their graphs; by default those of the folder, loaded when first asked for.
     """
 
-    def __init__(self, folder: Path, frame: pd.DataFrame) -> None:
+    def __init__(self, folder: Path | None, frame: pd.DataFrame, graphs: GraphStore | None = None) -> None:
         self.folder = folder
         self.frame = frame
+        self._graphs = graphs
 
     @classmethod
     def open(cls, folder: str | Path) -> Dataset:
@@ -59,7 +65,13 @@ class Dataset:
 
     @cached_property
     def graphs(self) -> GraphStore:
-        """The graphs, by the table's ``graph_key``; loaded when first asked for."""
+        """The graphs, by the table's ``graph_key``; loaded when first asked for.
+
+        Raises:
+            DataError: the folder's graph store is missing or damaged.
+        """
+        if self._graphs is not None:
+            return self._graphs
         path = self.folder / GRAPHS_FILE
         return GraphStore.load(path) if path.exists() or len(self.frame) else GraphStore()
 
@@ -69,8 +81,10 @@ class Dataset:
         The graphs of ``rows`` have to be in :attr:`graphs` already.
 
         Raises:
-            DataError: a row's graph is missing, or the folder cannot be written.
+            DataError: a row's graph is missing, the folder cannot be written, or there is none.
         """
+        if self.folder is None:
+            raise DataError("this dataset is in memory alone; make one with Dataset.open_or_create to import sources")
         missing = [key for key in rows["graph_key"].cat.categories if key not in self.graphs]
         if missing:
             raise DataError(f"{len(missing)} graphs of {source} were never built, the first is {missing[0]!r}")
@@ -97,4 +111,4 @@ class Dataset:
         return len(self.frame)
 
     def __repr__(self) -> str:
-        return f"Dataset({str(self.folder)!r}, {len(self.frame)} rows, {len(DTYPES)} columns)"
+        return f"Dataset({str(self.folder or 'in memory')!r}, {len(self.frame)} rows, {len(DTYPES)} columns)"

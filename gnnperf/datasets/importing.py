@@ -12,7 +12,9 @@ import pandas as pd
 from gnnperf.datasets.checksums import verify_files
 from gnnperf.datasets.dataset import Dataset
 from gnnperf.datasets.graph_building import build_many
+from gnnperf.datasets.graph_store import GraphStore
 from gnnperf.datasets.readers import Source
+from gnnperf.datasets.readers.published import load_published
 from gnnperf.datasets.schema import validate
 from gnnperf.errors import DataError
 
@@ -64,12 +66,27 @@ def import_source(
     Raises:
         DataError: see :func:`read_source`; the dataset is then as it was.
     """
-    progress = progress or Progress()
     frame = read_source(source, path, verify)
-    models = list(frame["model"].cat.categories)
-    progress.start(len(models))
-    keys = {spec: dataset.graphs.add(graph) for spec, graph in build_many(models, progress.advance, processes)}
-    key_of_category = np.array([keys[spec] for spec in models], object)
-    frame["graph_key"] = pd.Categorical(key_of_category[frame["model"].cat.codes])
+    frame = _with_graphs(frame, dataset.graphs, progress or Progress(), processes)
     dataset.replace_source(source.name, frame)
     return len(frame)
+
+
+def published_dataset() -> Dataset:
+    """The rows of ``data/published.csv`` and their graphs, in memory: nothing to fetch, nothing written.
+
+    Raises:
+        DataError: the file is missing or damaged.
+    """
+    frame = validate(load_published(), "published.csv")
+    graphs = GraphStore()
+    return Dataset(None, _with_graphs(frame, graphs, Progress(), processes=1), graphs)
+
+
+def _with_graphs(frame: pd.DataFrame, graphs: GraphStore, progress: Progress, processes: int | None) -> pd.DataFrame:
+    """The rows with the keys of their graphs, which are built and added to ``graphs``."""
+    models = list(frame["model"].cat.categories)
+    progress.start(len(models))
+    keys = {spec: graphs.add(graph) for spec, graph in build_many(models, progress.advance, processes)}
+    key_of_category = np.array([keys[spec] for spec in models], object)
+    return frame.assign(graph_key=pd.Categorical(key_of_category[frame["model"].cat.codes]))

@@ -8,33 +8,44 @@ from pathlib import Path
 import pandas as pd
 
 from gnnperf.datasets.dataset import Dataset
+from gnnperf.errors import TrainingError
 from gnnperf.evaluation.report import REPORTED_DEVICE, Report, report
+from gnnperf.files import write_whole
 from gnnperf.predictor import DESCRIPTION_FILE, Predictor
-from gnnperf.training.fit import Split
+from gnnperf.training.split import Split
 
 CARD_FILE = "CARD.md"
 METRICS_FILE = "metrics.json"
 PREDICTIONS_FILE = "held_out.csv"
 
 
-def write_card(folder: Path, dataset: Dataset, split: Split) -> str:
+def write_card(folder: Path, dataset: Dataset, split: Split) -> Report:
     """Score the predictor in ``folder`` and write ``CARD.md``, ``metrics.json`` and ``held_out.csv`` beside it.
 
-    Returns:
-        The figures as text for the terminal.
+    Raises:
+        TrainingError: the folder cannot be written.
     """
     result = report(split, dataset, Predictor.load(folder))
     description = json.loads((folder / DESCRIPTION_FILE).read_text(encoding="utf-8"))
-    (folder / METRICS_FILE).write_text(json.dumps(result.to_dict(), indent=2) + "\n", encoding="utf-8")
+    try:
+        for name, text in (
+            (METRICS_FILE, json.dumps(result.to_dict(), indent=2, allow_nan=False) + "\n"),
+            (PREDICTIONS_FILE, _predictions_csv(result.rows)),
+            (CARD_FILE, _card(description, _figures(result))),
+        ):
+            write_whole(folder / name, text.encode())
+    except OSError as error:
+        raise TrainingError(f"cannot write to {folder}: {error.strerror or error}") from None
+    return result
+
+
+def _predictions_csv(rows: pd.DataFrame) -> str:
     columns = ["model", "family", "source", "stack", "precision", "phase", "window", "optimizer", "batch", "latency_ms",
                "predicted_ms", "stack_only_ms", "roofline_ms", "linear_ms", "ape", "citation"]  # fmt: skip
-    rounded = result.rows[columns].copy()
+    rounded = rows[columns].copy()
     numbers = rounded.select_dtypes("float").columns
     rounded[numbers] = rounded[numbers].map(lambda value: float(f"{value:.5g}"))
-    rounded.to_csv(folder / PREDICTIONS_FILE, index=False)
-    figures = _figures(result)
-    (folder / CARD_FILE).write_text(_card(description, figures), encoding="utf-8")
-    return figures
+    return rounded.to_csv(index=False)
 
 
 def _percent(frame: pd.DataFrame) -> pd.DataFrame:
@@ -60,7 +71,7 @@ def _figures(result: Report) -> str:
         f"Held-out families on {REPORTED_DEVICE}, errors in per cent. `mape_without_source` predicts for the stack "
         "alone, as for a user's file; `mape` also uses the campaign's own effect, learned from other families.\n\n"
         f"{_table(result.families)}\n"
-        "Inside search spaces, on graphs not trained on; `mape_operator_counts` is a linear model on operator counts.\n\n"
+        "Inside search spaces, on graphs not trained on; `mape_operator_counts` is a linear model on operators.\n\n"
         f"{_table(result.in_space)}"
     )
 
@@ -72,7 +83,7 @@ def _card(description: dict, figures: str) -> str:
     versions = ", ".join(f"{name} {number}" for name, number in description["versions"].items())
     return f"""# {description["name"]}
 
-Made on {description["date"]} by `gnnperf train configs/{description["name"]}.yaml` (seed {config["seed"]},
+Made on {description["date"]} by `gnnperf train` from the configuration in {DESCRIPTION_FILE} (seed {config["seed"]},
 {description["training_seconds"]:.0f} s of training) with {versions}.
 
 ## Data

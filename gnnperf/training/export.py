@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import io
-import logging
-import warnings
 from pathlib import Path
 
 import numpy as np
@@ -13,8 +9,10 @@ import torch
 from torch import Tensor, nn
 
 from gnnperf.devices.features import DEVICE_FIELDS
+from gnnperf.files import write_whole
 from gnnperf.graph.arrays import NODE_FIELDS
 from gnnperf.nn.network import LatencyNetwork
+from gnnperf.training.quiet import quiet
 
 INPUTS = ("op_class", "node", "edge_index", "edge_bytes", "node_graph", "graph", "device", "conditions")
 OUTPUTS = ("latency_ms", "node_ms")
@@ -59,9 +57,7 @@ def export_network(network: LatencyNetwork, path: Path) -> None:
     nodes, edges, graphs = (torch.export.Dim(name, min=1) for name in ("operators", "tensors", "graphs"))
     shapes = ({0: nodes}, {0: nodes}, {1: edges}, {0: edges}, {0: nodes}, {0: graphs}, {0: graphs}, {0: graphs})
     network = network.eval()
-    logging.getLogger("torch.onnx").setLevel(logging.ERROR)
-    with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
-        warnings.simplefilter("ignore")
+    with quiet("torch.onnx", "onnx_ir", "onnxscript", prints=True):
         program = torch.onnx.export(
             _Exported(network),
             example_inputs(),
@@ -71,6 +67,4 @@ def export_network(network: LatencyNetwork, path: Path) -> None:
             dynamic_shapes=(shapes,),
             external_data=False,
         )
-    partial = path.with_suffix(".part")
-    partial.write_bytes(program.model_proto.SerializeToString())
-    partial.replace(path)
+    write_whole(path, program.model_proto.SerializeToString())

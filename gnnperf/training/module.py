@@ -6,12 +6,14 @@ import lightning
 import torch
 from torch import Tensor
 
+from gnnperf.errors import TrainingError
 from gnnperf.nn.losses import LOSSES
 from gnnperf.nn.network import LatencyNetwork
 from gnnperf.training.config import OptimisationConfig
 from gnnperf.training.samples import Step
 
 _NETWORK_PARTS = ("local", "encoder", "blocks", "context", "pooled", "class_embedding", "stack_embedding")
+_LARGEST_GRADIENT = 1.0
 
 
 class LatencyModule(lightning.LightningModule):
@@ -21,19 +23,15 @@ class LatencyModule(lightning.LightningModule):
         super().__init__()
         self.network = network
         self.config = config
-        self.identity = ""  # of the configuration and rows that a checkpoint belongs to
-
-    def on_save_checkpoint(self, checkpoint: dict) -> None:  # noqa: D102
-        checkpoint["identity"] = self.identity
 
     def training_step(self, step: Step, _: int) -> Tensor:  # noqa: D102
         config = self.config
         # Effects of campaigns and context corrections are switched off at random, so that what remains predicts alone.
-        # Seeded by the step itself: a resumed run repeats what an uninterrupted one would have drawn.
-        generator = torch.Generator().manual_seed(step.seed)
+        # Seeded by the step itself, dropout too: a resumed run draws what an uninterrupted one would have drawn.
+        torch.manual_seed(step.seed)
         num_graphs = step.latency_ms.shape[0]
-        context_on = (torch.rand(num_graphs, generator=generator) >= config.context_dropout).float()
-        source_on = torch.rand(num_graphs, generator=generator) >= config.source_dropout
+        context_on = (torch.rand(num_graphs) >= config.context_dropout).float()
+        source_on = torch.rand(num_graphs) >= config.source_dropout
         conditions = step.conditions.clone()
         conditions[:, 5] *= source_on
         predicted = self.network(*step.graphs, step.device, conditions, context_on)
@@ -51,6 +49,18 @@ class LatencyModule(lightning.LightningModule):
             self.log("loss", loss, prog_bar=True)
             self.log("mape", error.mean() * 100, prog_bar=True)
         return total
+
+    def configure_gradient_clipping(self, *_: object, **__: object) -> None:
+        """Bound the norm of all gradients together.
+
+        Raises:
+            TrainingError: the norm is not finite, so the step would ruin every weight.
+        """
+        norm = torch.nn.utils.clip_grad_norm_(self.parameters(), _LARGEST_GRADIENT)
+        if not torch.isfinite(norm):
+            raise TrainingError(
+                f"the loss or its gradient is no longer finite at step {self.global_step}: lower the learning rates"
+            )
 
     def configure_optimizers(self) -> dict:  # noqa: D102
         config = self.config

@@ -78,7 +78,7 @@ class TrainingSteps(TorchDataset):
         store: their graphs.
         sources: campaigns that the network knows.
         mix: how many graphs of each kind a step has.
-        loss_weight: weight of a row in the loss by kind.
+        loss_weight: weight in the loss by kind of row; 0 where a kind is not named.
         unlabelled: graphs without latencies, at batch 1.
         steps: number of steps.
         seed: of everything drawn.
@@ -129,7 +129,7 @@ class TrainingSteps(TorchDataset):
             chance = self._model_chance if name == "model" else None
             drawn = random.choice(candidates, min(wanted, len(candidates)), replace=False, p=chance)
             rows.append(drawn)
-            weights.append(np.full(len(drawn), self._loss_weight[name] / len(drawn), np.float32))
+            weights.append(np.full(len(drawn), self._loss_weight.get(name, 0.0) / len(drawn), np.float32))
         rows, weights = np.concatenate(rows), np.concatenate(weights)
         graphs = [self._store[self._keys[row]].at_batch(int(self._batch[row])) for row in rows]
         device, conditions, latency = self._device[rows], self._conditions[rows], self._latency[rows]
