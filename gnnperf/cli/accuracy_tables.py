@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from rich import box
 from rich.table import Table
 
 if TYPE_CHECKING:
@@ -51,7 +50,7 @@ def accuracy_tables(result: Report, width: int) -> Iterator[Table]:
 
 
 def _table(title: str, names: tuple[str, ...], figures: tuple[str, ...]) -> Table:
-    table = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False)
+    table = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False)
     for name in names:
         table.add_column(name, no_wrap=True)
     for name in figures:

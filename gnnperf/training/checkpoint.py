@@ -88,7 +88,7 @@ class Checkpoints(Callback):
     """
 
     def __init__(self, path: Path, identity: str, seconds_before: float) -> None:
-        self.interrupted = False
+        self._interrupted = False
         self._path = path
         self._identity = identity
         self._seconds_before = seconds_before
@@ -103,11 +103,10 @@ class Checkpoints(Callback):
     def on_train_start(self, trainer: lightning.Trainer, pl_module: lightning.LightningModule) -> None:  # noqa: D102
         self._start = time.perf_counter()
         if threading.current_thread() is threading.main_thread():  # Python delivers signals there alone
-            self._previous = signal.signal(signal.SIGINT, lambda *_: self._interrupt(trainer))
+            self._previous = signal.signal(signal.SIGINT, self._interrupt)
 
-    def _interrupt(self, trainer: lightning.Trainer) -> None:
-        self.interrupted = True
-        trainer.should_stop = True
+    def _interrupt(self, *_: object) -> None:
+        self._interrupted = True
         self._restore_handler()
 
     def _restore_handler(self) -> None:
@@ -117,8 +116,9 @@ class Checkpoints(Callback):
 
     def on_train_batch_end(self, trainer: lightning.Trainer, *_: object) -> None:  # noqa: D102
         step = trainer.global_step
-        if step % _EVERY_STEPS == 0 or step == trainer.max_steps or self.interrupted:
+        if step % _EVERY_STEPS == 0 or step == trainer.max_steps or self._interrupted:
             trainer.save_checkpoint(self._path)
+            trainer.should_stop = self._interrupted  # here and nowhere else: no run stops without its checkpoint
 
     def on_save_checkpoint(  # noqa: D102
         self, trainer: lightning.Trainer, pl_module: lightning.LightningModule, checkpoint: dict

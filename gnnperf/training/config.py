@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import Literal
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, NonNegativeFloat, ValidationError
 
 from gnnperf.errors import TrainingError
 
 
 class _Section(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
 
 class DataConfig(_Section):
@@ -24,7 +24,7 @@ class DataConfig(_Section):
         sources: only these (empty: all).
         precisions: only these.
         published: train on data/published.csv, which ships with gnnperf, instead of a folder of imported sources.
-    search_space_share: share of each NAS search space's graphs that is trained on; the rest is reported.
+        search_space_share: share of each NAS search space's graphs that is trained on; the rest is reported.
         layer_rows: how many single-layer rows are used at most (0: none), drawn at random by the seed.
     """
 
@@ -75,25 +75,29 @@ class OptimisationConfig(_Section):
         context_dropout: chance that a graph is predicted without context corrections in a step.
     """
 
-    steps: int = Field(6000, ge=1)
-    learning_rate: float = Field(2e-3, gt=0)
-    physics_learning_rate: float = Field(5e-3, gt=0)
+    steps: int = Field(6000, ge=1, le=10**9)
+    learning_rate: float = Field(2e-3, gt=0, le=10)
+    physics_learning_rate: float = Field(5e-3, gt=0, le=10)
     weight_decay: float = Field(1e-4, ge=0)
     loss: Literal["log_ratio", "maple"] = "log_ratio"
     beta: float = Field(0.05, gt=0)
-    effect_weight: float = Field(1e-3, ge=0)
+    effect_weight: float = Field(2e-4, ge=0)
     correction_weight: float = Field(0.02, ge=0)
     context_dropout: float = Field(0.3, ge=0, lt=1)
     source_dropout: float = Field(0.2, ge=0, lt=1)
     batch: BatchMix = BatchMix()
-    loss_weight: dict[str, float] = {"model": 1.0, "search_space": 0.3, "layer": 0.3}
+    loss_weight: dict[Literal["model", "search_space", "layer"], NonNegativeFloat] = {
+        "model": 1.0,
+        "search_space": 0.3,
+        "layer": 0.3,
+    }
 
 
 class TrainingConfig(_Section):
     """One training run."""
 
-    name: str = Field(pattern=r"^[A-Za-z0-9_.-]+$")
-    seed: int = Field(0, ge=0)
+    name: str = Field(pattern=r"^[A-Za-z0-9_-][A-Za-z0-9_.-]*$")
+    seed: int = Field(0, ge=0, lt=2**32)
     data: DataConfig = DataConfig()
     network: NetworkSection = NetworkSection()
     optimisation: OptimisationConfig = OptimisationConfig()
@@ -109,7 +113,8 @@ class TrainingConfig(_Section):
             values = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
         except OSError as error:
             raise TrainingError(f"cannot read the configuration {path}: {error.strerror}") from None
-        except (yaml.YAMLError, UnicodeDecodeError) as error:
+        except (yaml.YAMLError, ValueError, RecursionError) as error:
+            # ValueError: not UTF-8, a date or number that does not exist; RecursionError: nested thousands deep.
             raise TrainingError(f"{path} is not valid YAML: {' '.join(str(error).split())}") from None
         try:
             return cls.model_validate(values)

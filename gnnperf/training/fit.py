@@ -67,6 +67,7 @@ def fit(
         TrainingError: no rows are left, the checkpoint is of another run or damaged, the loss is no longer a number,
             or the folder cannot be written.
         Interrupted: Ctrl-C, after the checkpoint was written.
+        KeyboardInterrupt: Ctrl-C before the first step or a second time.
     """
     split = split or split_rows(dataset.frame, config.data, config.seed)
     try:
@@ -109,7 +110,10 @@ def _fit(config: TrainingConfig, dataset: Dataset, split: Split, folder: Path, c
             batch_size=None,
             sampler=_StepsFrom(done.step if done else 0, total),
         )
-        trainer.fit(module, loader, ckpt_path=str(path) if done else None, weights_only=True)
+        try:
+            trainer.fit(module, loader, ckpt_path=str(path) if done else None, weights_only=True)
+        except SystemExit:  # what Lightning makes of Ctrl-C
+            raise KeyboardInterrupt from None
         if trainer.global_step < total:
             raise Interrupted(f"stopped after step {trainer.global_step} of {total}")
         seconds = checkpoints.seconds

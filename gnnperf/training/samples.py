@@ -51,20 +51,25 @@ def row_group(frame: pd.DataFrame) -> np.ndarray:
 def row_conditions(frame: pd.DataFrame, sources: tuple[str, ...]) -> np.ndarray:
     """``[rows, 6]`` int64: what the network takes as ``conditions``; an unknown source is 0."""
     enums = {"phase": Phase, "precision": Precision, "stack": Stack, "window": Window, "optimizer": Optimizer}
-    columns = [frame[name].astype(str).map({str(m): i for i, m in enumerate(enum)}) for name, enum in enums.items()]
-    columns.append(frame["source"].astype(str).map({name: i + 1 for i, name in enumerate(sources)}).fillna(0))
-    return np.stack([np.asarray(column, np.int64) for column in columns], axis=1)
+    values = {name: {str(member): i for i, member in enumerate(enum)} for name, enum in enums.items()}
+    values["source"] = {name: i + 1 for i, name in enumerate(sources)}
+    columns = []
+    for name, numbers in values.items():
+        column = pd.Categorical(frame[name])
+        columns.append(np.array([numbers.get(category, 0) for category in column.categories])[column.codes])
+    return np.stack(columns, axis=1).astype(np.int64)
 
 
 def row_devices(frame: pd.DataFrame) -> np.ndarray:
     """``[rows, len(DEVICE_FIELDS)]`` float32 device features at each row's precision."""
-    pairs = frame["device"].astype(str) + "|" + frame["precision"].astype(str)
-    codes, unique = pd.factorize(pairs)
-    table = []
-    for pair in unique:
-        device, precision = pair.split("|")
-        table.append(device_features(get_device(device), Precision(precision)))
-    return np.stack(table).astype(np.float32)[codes]
+    device, precision = (pd.Categorical(frame[name]) for name in ("device", "precision"))
+    table = np.stack(
+        [
+            [device_features(get_device(slug), Precision(name)) for name in precision.categories]
+            for slug in device.categories
+        ]
+    )
+    return table.astype(np.float32)[device.codes, precision.codes]
 
 
 class TrainingSteps(TorchDataset):
@@ -108,8 +113,8 @@ class TrainingSteps(TorchDataset):
         self._conditions = row_conditions(frame, sources)
         group = row_group(frame)
         self._rows = {name: np.flatnonzero(group == name) for name in ("model", "search_space", "layer")}
-        cells = frame[["source", "device", "stack", "phase", "precision"]].astype(str).agg("|".join, axis=1)
-        codes = pd.factorize(cells.iloc[self._rows["model"]])[0]
+        cells = frame.iloc[self._rows["model"]][["source", "device", "stack", "phase", "precision"]]
+        codes = cells.groupby(list(cells.columns), observed=True).ngroup().to_numpy()
         size = np.bincount(codes)[codes] if len(codes) else np.zeros(0)
         # The square root lies between "every row counts the same" and "every cell counts the same".
         self._model_chance = (1 / np.sqrt(size)) / (1 / np.sqrt(size)).sum() if len(codes) else size

@@ -40,6 +40,8 @@ def split_rows(frame: pd.DataFrame, config: DataConfig, seed: int) -> Split:
     families = {zoo.describe(spec).family for spec in (*zoo.names(), *zoo.EXAMPLES)}
     _refuse_unknown("held_out_families", config.held_out_families, families)
     frame = frame[frame["use"] == "train"]
+    if frame.empty:
+        raise TrainingError("the data has no rows that may be trained on: `gnnperf data list` shows the sources")
     for name, column in (("devices", "device"), ("sources", "source"), ("precisions", "precision")):
         wanted = getattr(config, name)
         if wanted:

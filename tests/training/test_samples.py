@@ -1,0 +1,72 @@
+"""Steps are a function of seed and number, and carry what their rows say."""
+
+import numpy as np
+import pytest
+import torch
+
+from gnnperf.training.config import BatchMix
+from gnnperf.training.fit import UNLABELLED
+from gnnperf.training.samples import TrainingSteps, row_group
+
+SOURCES = ("campaign-1080ti", "campaign-v100-pcie-32gb")
+
+
+@pytest.fixture
+def steps(tiny_dataset):
+    def make(seed=0, **mix):
+        mix = BatchMix(**({"model": 4, "search_space": 3, "layer": 2, "unlabelled": 0} | mix))
+        unlabelled = [tiny_dataset.graphs[key] for key in list(tiny_dataset.graphs.keys())[:2]]
+        weight = {"model": 1.0, "layer": 0.5}
+        return TrainingSteps(tiny_dataset.frame, tiny_dataset.graphs, SOURCES, mix, weight, unlabelled, 20, seed)
+
+    return make
+
+
+def flat(step):
+    return [*step.graphs, *step[1:6], torch.tensor(step.seed)]
+
+
+def test_a_step_depends_on_seed_and_number_alone(steps):
+    one, other = steps(), steps()
+    other[3]
+    for a, b in zip(flat(one[7]), flat(other[7]), strict=True):
+        assert torch.equal(a, b)
+    assert not torch.equal(one[7].latency_ms, one[8].latency_ms)
+    assert not torch.equal(one[7].latency_ms, steps(seed=1)[7].latency_ms)
+
+
+def test_a_step_mixes_kinds_as_configured_and_weighs_them(steps):
+    step = steps(unlabelled=2)[0]
+    assert len(step.latency_ms) == 4 + 3 + 2 + 2 == len(step.graphs[5])
+    assert step.is_model.tolist() == [True] * 4 + [False] * 7
+    np.testing.assert_allclose(step.weight, [0.25] * 4 + [0] * 3 + [0.25] * 2 + [0] * 2)
+    assert (step.latency_ms[:9] > 0).all() and (step.latency_ms[9:] == 0).all()
+
+
+def test_latency_graph_device_and_source_of_a_step_belong_together(steps, tiny_dataset):
+    frame = tiny_dataset.frame
+    for number in range(5):
+        step = steps()[number]
+        for latency, graph, conditions in zip(step.latency_ms, step.graphs[5], step.conditions, strict=True):
+            row = frame[np.isclose(frame["latency_ms"], float(latency), rtol=1e-6)].iloc[0]
+            assert row["batch"] == int(graph[2])
+            assert SOURCES[int(conditions[5]) - 1] == row["source"] == f"campaign-{row['device']}"
+            assert int(conditions[0]) == {"inference": 0, "training": 3}[row["phase"]]
+
+
+def test_a_number_beyond_the_run_is_no_step(steps):
+    with pytest.raises(IndexError):
+        steps()[20]
+
+
+def test_rows_are_grouped_by_what_they_are(tiny_dataset):
+    groups = dict(zip(tiny_dataset.frame["model"], row_group(tiny_dataset.frame), strict=True))
+    assert groups["resnet18"] == "model" and groups["nasbench201/012340"] == "search_space"
+    assert groups["dense/c512-f1000"] == "layer"
+
+
+def test_no_headline_family_is_among_the_unlabelled_graphs():
+    from gnnperf import zoo
+    from gnnperf.datasets.splits import HEADLINE_FAMILIES
+
+    assert not {zoo.family(name) for name in UNLABELLED} & set(HEADLINE_FAMILIES)

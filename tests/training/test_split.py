@@ -1,0 +1,54 @@
+"""Rows held out are never among those trained on."""
+
+import pytest
+
+from gnnperf.errors import TrainingError
+from gnnperf.training.config import DataConfig
+from gnnperf.training.split import split_rows
+
+
+def test_held_out_families_are_held_out_whatever_device_or_phase(tiny_dataset):
+    split = split_rows(tiny_dataset.frame, DataConfig(), seed=0)
+    assert set(split.held_out["family"]) == {"lenet", "alexnet", "vgg"}
+    assert not {"lenet", "alexnet", "vgg"} & set(split.train["family"])
+    assert len(split.train) + len(split.held_out) + len(split.in_space) == len(tiny_dataset)
+
+
+def test_search_spaces_are_split_by_graph(tiny_dataset):
+    split = split_rows(tiny_dataset.frame, DataConfig(search_space_share=0.5), seed=0)
+    trained = set(split.train.loc[split.train["family"] == "nasbench201", "graph_key"])
+    held_out = set(split.in_space["graph_key"])
+    assert len(trained) == len(held_out) == 3 and not trained & held_out
+
+
+def test_rows_without_an_open_licence_are_left_out(tiny_dataset):
+    frame = tiny_dataset.frame.copy()
+    frame["use"] = "evaluate"
+    with pytest.raises(TrainingError, match="no rows that may be trained on"):
+        split_rows(frame, DataConfig(), seed=0)
+
+
+def test_layers_are_drawn_by_the_seed(tiny_dataset):
+    def layers(seed, rows):
+        train = split_rows(tiny_dataset.frame, DataConfig(layer_rows=rows), seed).train
+        return train.loc[train["kind"] == "layer", "latency_ms"].tolist()
+
+    assert layers(0, 0) == []
+    assert layers(1, 5) == layers(1, 5) != layers(2, 5)
+    assert len(layers(0, 5)) == 5 and len(layers(0, 10**6)) == 16
+
+
+@pytest.mark.parametrize(
+    ("config", "message"),
+    [
+        ({"held_out_families": ["vggg"]}, "held_out_families.*vggg.*vgg"),
+        ({"devices": ["1080ti", "v10O"]}, "devices.*v10O"),
+        ({"sources": ["nowhere"]}, "sources.*nowhere"),
+        ({"precisions": ["fp16"]}, "precisions.*fp16"),
+        ({"held_out_families": ["lenet", "alexnet", "vgg", "squeezenet", "resnet", "densenet", "nasbench201"],
+          "layer_rows": 0}, "no rows"),
+    ],
+)  # fmt: skip
+def test_names_without_rows_and_empty_training_sets_are_refused(tiny_dataset, config, message):
+    with pytest.raises(TrainingError, match=message):
+        split_rows(tiny_dataset.frame, DataConfig(**config), seed=0)
