@@ -19,6 +19,7 @@ from gnnperf.graph import GraphArrays, OpGraph, collate, read_graph, to_arrays
 
 NETWORK_FILE = "network.onnx"
 DESCRIPTION_FILE = "predictor.json"
+_INPUTS = {"op_class", "node", "edge_index", "edge_bytes", "node_graph", "graph", "device", "conditions"}
 _SHIPPED = Path(__file__).resolve().parent / "pretrained" / "base"
 
 
@@ -128,7 +129,12 @@ class Predictor:
             # From bytes: a file from elsewhere cannot make the runtime open other files beside it.
             session = onnxruntime.InferenceSession(network, options, providers=["CPUExecutionProvider"])
         except Exception as error:  # onnxruntime's exceptions have no common base of their own
-            raise GnnperfError(f"{folder / NETWORK_FILE} cannot be loaded: {error}") from None
+            reason = " ".join(str(error).split())
+            raise GnnperfError(f"{folder / NETWORK_FILE} cannot be loaded: {reason}") from None
+        if {port.name for port in session.get_inputs()} != _INPUTS:
+            raise GnnperfError(
+                f"{folder / NETWORK_FILE} is not a network that `gnnperf train` wrote, or of another version"
+            )
         return cls(session, domain, sources)
 
     def predict(
@@ -162,6 +168,7 @@ class Predictor:
         Raises:
             ModelFileError: the file cannot be read or the shapes do not fit it.
             DeviceError: the device is unknown or its description invalid.
+            ValueError: there is no such phase, precision, stack, window or optimizer.
         """
         graph = (
             source

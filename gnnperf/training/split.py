@@ -20,8 +20,8 @@ class Split:
     """Rows by what they are for.
 
     Attributes:
-        train: rows that the network is fitted on.
-        held_out: rows of the families held out.
+        train: rows that the network is fitted on, under an open licence each.
+        held_out: rows of the families held out, those that may only be evaluated on among them.
         in_space: rows of search-space graphs held out.
     """
 
@@ -39,15 +39,13 @@ def split_rows(frame: pd.DataFrame, config: DataConfig, seed: int) -> Split:
     # A misspelt family would be trained on in silence, and the figures would be worth nothing.
     families = {zoo.describe(spec).family for spec in (*zoo.names(), *zoo.EXAMPLES)}
     _refuse_unknown("held_out_families", config.held_out_families, families)
-    frame = frame[frame["use"] == "train"]
-    if frame.empty:
-        raise TrainingError("the data has no rows that may be trained on: `gnnperf data list` shows the sources")
     for name, column in (("devices", "device"), ("sources", "source"), ("precisions", "precision")):
         wanted = getattr(config, name)
         if wanted:
             _refuse_unknown(name, wanted, frame[column].astype(str).unique())
             frame = frame[frame[column].isin(list(wanted))]
     frame, held_out = split_by_family(frame, config.held_out_families)
+    frame = frame[frame["use"] == "train"]
     space = frame["family"].isin(SEARCH_SPACES)
     kept, in_space = split_by_graph(frame[space], 1 - config.search_space_share, seed)
     layers = frame[frame["kind"] == "layer"]

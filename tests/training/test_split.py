@@ -21,11 +21,14 @@ def test_search_spaces_are_split_by_graph(tiny_dataset):
     assert len(trained) == len(held_out) == 3 and not trained & held_out
 
 
-def test_rows_without_an_open_licence_are_left_out(tiny_dataset):
-    frame = tiny_dataset.frame.copy()
-    frame["use"] = "evaluate"
-    with pytest.raises(TrainingError, match="no rows that may be trained on"):
-        split_rows(frame, DataConfig(), seed=0)
+def test_rows_without_an_open_licence_are_scored_but_never_trained_on(tiny_dataset):
+    closed = tiny_dataset.frame["family"].isin(["resnet", "vgg"])
+    frame = tiny_dataset.frame.assign(use=closed.map({True: "evaluate", False: "train"}))
+    split = split_rows(frame, DataConfig(), seed=0)
+    assert set(split.train["use"]) == {"train"} and "resnet" not in set(split.train["family"])
+    assert "vgg" in set(split.held_out["family"])
+    with pytest.raises(TrainingError, match="no rows to train on"):
+        split_rows(frame.assign(use="evaluate"), DataConfig(), seed=0)
 
 
 def test_layers_are_drawn_by_the_seed(tiny_dataset):
