@@ -76,9 +76,8 @@ def main() -> None:
         print(f"network, one graph               {rate(lambda: predictor.latencies([arrays], [case])):6.0f} /s")
         many = rate(lambda: predictor.latencies([arrays] * 64, [case] * 64)) * 64
         print(f"network, 64 graphs together      {many:6.0f} /s")
-        print(
-            f"file to prediction               {rate(lambda: predictor.predict_graph(read_graph(path), [case])):6.0f} /s"
-        )
+        whole = rate(lambda: predictor.predict_graph(read_graph(path), [case]))
+        print(f"file to prediction               {whole:6.0f} /s")
         print(f"peak memory of this process      {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:6.0f} MB")
 
 

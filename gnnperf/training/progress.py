@@ -47,8 +47,8 @@ class TrainingBar(Callback):
             self._console.print(f"step {step} of {trainer.max_steps}: {self._figures()}")
 
     def _figures(self) -> str:
-        loss, mape = self._smoothed.get("loss"), self._smoothed.get("mape")
-        return f"loss {loss:.3f}" + (f"  mape {mape:.1f} %" if mape is not None else "")
+        formats = {"loss": "loss {:.3f}", "mape": "mape {:.1f} %"}
+        return "  ".join(text.format(self._smoothed[name]) for name, text in formats.items() if name in self._smoothed)
 
     def on_train_end(self, trainer: lightning.Trainer, pl_module: lightning.LightningModule) -> None:  # noqa: D102
         self._bar.stop()
