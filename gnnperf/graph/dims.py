@@ -5,6 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from math import prod
+from operator import index
+from typing import SupportsIndex
 
 import onnx
 from onnx import TensorProto
@@ -69,10 +72,12 @@ def bind_dims(
     Raises:
         ModelFileError: a size is out of range, or names a dimension or an input that the file does not have.
     """
-    dims, input_shapes = dict(dims or {}), dict(input_shapes or {})
-    for label, size in [("batch size", batch), *((f"dimension '{name}'", size) for name, size in dims.items())]:
-        if size is not None and not 1 <= size <= MAX_DIM:
-            raise ModelFileError(f"{label} must be between 1 and {MAX_DIM}, not {size}")
+    batch = None if batch is None else _size(batch, "batch size")
+    dims = {name: _size(size, f"dimension '{name}'") for name, size in (dims or {}).items()}
+    input_shapes = {
+        name: tuple(_size(size, f"a dimension of input '{name}'") for size in shape)
+        for name, shape in (input_shapes or {}).items()
+    }
     declared = {value.name: _declared_shape(value) for value in graph.input if value.type.HasField("tensor_type")}
     _check_input_shapes(declared, input_shapes)
     types = {value.name: value.type.tensor_type.elem_type for value in graph.input}
@@ -219,16 +224,20 @@ def _check_input_shapes(declared, input_shapes: Mapping[str, tuple[int, ...]]) -
             raise ModelFileError(f"the model has no input '{name}' (inputs: {known})")
         if declared[name] is not None and len(declared[name]) != len(shape):
             raise ModelFileError(f"input '{name}' has {len(declared[name])} dimensions, the shape given {len(shape)}")
-        for size in shape:
-            if not 1 <= size <= MAX_DIM:
-                raise ModelFileError(f"a dimension of input '{name}' must be between 1 and {MAX_DIM}, not {size}")
+
+
+def _size(size: SupportsIndex, label: str) -> int:
+    try:
+        size = index(size)
+    except TypeError:
+        raise ModelFileError(f"{label} must be a whole number, not {size!r}") from None
+    if not 1 <= size <= MAX_DIM:
+        raise ModelFileError(f"{label} must be between 1 and {MAX_DIM}, not {size}")
+    return size
 
 
 def _check_size(name: str, shape: tuple[int, ...] | None) -> None:
-    elements = 1
-    for size in shape or ():
-        elements *= size
-    if elements > MAX_TENSOR_ELEMENTS:
+    if prod(shape or ()) > MAX_TENSOR_ELEMENTS:
         raise ModelFileError(f"input '{name}' would have more than 2**45 elements: give smaller dimensions")
 
 

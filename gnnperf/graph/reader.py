@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import mmap
+import os
+import re
 import stat
+from collections.abc import Iterator
 from pathlib import Path
 
 import onnx
@@ -12,6 +15,8 @@ from google.protobuf.message import DecodeError, EncodeError
 from gnnperf.errors import ModelFileError
 from gnnperf.graph.wire import strip_model
 
+_EINSUM_TERM = r"[A-Za-z]*(\.\.\.[A-Za-z]*)?"
+_EINSUM_EQUATION = re.compile(rf"{_EINSUM_TERM}(,{_EINSUM_TERM})*(->{_EINSUM_TERM})?".encode())
 _MIN_IR_VERSION = 8  # below 4, initializers count as graph inputs, and shape inference ignores them
 
 
@@ -32,6 +37,10 @@ def read_model(source: str | Path | bytes | onnx.ModelProto) -> onnx.ModelProto:
             source = source.SerializeToString()
         except (EncodeError, ValueError):
             raise ModelFileError("the model is too large to be serialised: save it and give its path") from None
+    if isinstance(source, bytearray | memoryview):
+        source = bytes(source)
+    if not isinstance(source, bytes | str | os.PathLike):
+        raise ModelFileError(f"a path, bytes or an onnx.ModelProto is expected, not {type(source).__name__}")
     label = "the model" if isinstance(source, bytes) else f"'{source}'"
     try:
         model = onnx.ModelProto.FromString(strip_model(source) if isinstance(source, bytes) else _strip_file(source))
@@ -40,10 +49,10 @@ def read_model(source: str | Path | bytes | onnx.ModelProto) -> onnx.ModelProto:
     if not model.HasField("graph") or not (model.graph.node or model.graph.output):
         raise ModelFileError(f"{label} holds no ONNX graph: is it an ONNX file?")
     model.ir_version = max(model.ir_version, _MIN_IR_VERSION)
-    if not any(opset.domain in ("", "ai.onnx") for opset in model.opset_import):
-        model.opset_import.add(domain="", version=onnx.defs.onnx_opset_version())
+    _normalise_opset(model)
     if model.functions:
         model = _inline_functions(model, label)
+    _check_nodes(model.graph, label)
     _normalise_initializers(model.graph)
     return model
 
@@ -66,6 +75,38 @@ def _strip_file(path: str | Path) -> bytes:
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise ModelFileError(f"'{path}' cannot be read: {reason}") from None
+
+
+def _normalise_opset(model: onnx.ModelProto) -> None:
+    """Take an opset that this onnx package does not know for the nearest that it does."""
+    newest = onnx.defs.onnx_opset_version()
+    standard = [opset for opset in model.opset_import if opset.domain in ("", "ai.onnx")]
+    for opset in standard or [model.opset_import.add(domain="", version=newest)]:
+        opset.version = min(max(opset.version, 1), newest)
+
+
+def _check_nodes(graph: onnx.GraphProto, label: str) -> None:
+    """Refuse what would stop the onnx package or our output rather than be an error there."""
+    texts = [graph.name, *(value.name for value in graph.input), *(value.name for value in graph.output)]
+    for node in _all_nodes(graph):
+        texts += (node.name, node.op_type, node.domain, *node.input, *node.output)
+        if node.op_type == "Einsum":  # shape inference never ends on a dot that belongs to no ellipsis
+            for attribute in node.attribute:
+                if attribute.name == "equation" and not _EINSUM_EQUATION.fullmatch(attribute.s.replace(b" ", b"")):
+                    raise ModelFileError(f"{label}: Einsum '{node.name}' has no valid equation")
+    if not all(isinstance(text, str) for text in texts):  # protobuf gives bytes for what is no UTF-8
+        raise ModelFileError(f"{label} holds names that are not UTF-8: it is damaged, export it again")
+
+
+def _all_nodes(graph: onnx.GraphProto) -> Iterator[onnx.NodeProto]:
+    """The nodes, also those in bodies of control flow."""
+    for node in graph.node:
+        yield node
+        for attribute in node.attribute:
+            if attribute.HasField("g"):
+                yield from _all_nodes(attribute.g)
+            for body in attribute.graphs:
+                yield from _all_nodes(body)
 
 
 def _inline_functions(model: onnx.ModelProto, label: str) -> onnx.ModelProto:

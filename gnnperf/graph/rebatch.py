@@ -27,7 +27,9 @@ def scale_batch_constants(model: onnx.ModelProto, traced: Trace, own: int, other
             continue
         position = _TARGET_SHAPE_POSITION.get(node.op_type)
         if position is not None and (target := operator.input(position)) is not None:
-            axis = _batch_axis(target.value, own) if target.value is not None and target.value.ndim == 1 else None
+            axis = None
+            if target.value is not None and target.value.ndim == 1:
+                axis = _batch_axis(target.value, own, operator.input_shape(0))
             if axis is not None:
                 value = target.value.copy()
                 value[axis] = value[axis] * other // own
@@ -64,7 +66,7 @@ def follows_batch(before: Trace, after: Trace, own: int, other: int) -> bool:
     return True
 
 
-def _batch_axis(target: np.ndarray, own: int) -> int | None:
+def _batch_axis(target: np.ndarray, own: int, source: tuple[int, ...] | None) -> int | None:
     """The dimension of a target shape that holds the batch, or the batch times something; None where nothing does.
 
     A guess, which :func:`follows_batch` checks. A -1 takes the batch in if nothing before it can.
@@ -74,6 +76,8 @@ def _batch_axis(target: np.ndarray, own: int) -> int | None:
         return None
     if -1 in sizes:
         return 0 if sizes[0] == own or (own > 1 and sizes[0] % own == 0) else None
+    if own > 1 and source and source[0] == own and sizes[0] % own == 0:
+        return 0  # the outermost dimension stays outermost
     if own in sizes:
         return sizes.index(own)
     return next((axis for axis, size in enumerate(sizes) if size and size % own == 0), None)

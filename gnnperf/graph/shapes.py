@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from math import prod
 
 import numpy as np
@@ -16,6 +17,8 @@ from gnnperf.graph.traced import STANDARD_DOMAINS, Operator, TracedTensor
 from gnnperf.graph.values import tensor_value
 
 Shape = tuple[int, ...]
+
+_FIRST_OPSET_WITH_INFERENCE = 7  # of most operators; Upsample's is the last
 
 
 @dataclass(slots=True)
@@ -46,8 +49,10 @@ def tensor_type(proto: onnx.TypeProto, named: dict[str, int] | None = None) -> T
 
 
 def infer_types(model: onnx.ModelProto, input_shapes: Mapping[str, Shape | None]) -> dict[str, TensorType]:
-    """Types of the main graph's tensors at these input shapes, by ONNX's shape inference with data propagation.
+    """Types of the main graph's tensors at these input shapes, by ONNX's shape inference.
 
+    Without its data propagation, which can run for ever on a damaged file: the content of small tensors is followed
+    while tracing instead.
     What the file says about inner tensors and outputs is ignored, because it may hold for other input sizes. Nothing
     is raised: what cannot be inferred is missing or has no shape.
     """
@@ -69,7 +74,7 @@ def infer_types(model: onnx.ModelProto, input_shapes: Mapping[str, Shape | None]
         del graph.initializer[:]
         graph.initializer.extend(kept)
     try:
-        graph = infer_shapes(bare, data_prop=True).graph
+        graph = infer_shapes(bare).graph
     except Exception:  # whatever inference stumbles over, operator by operator may still work
         return {}
     return {value.name: tensor_type(value.type) for values in (graph.value_info, graph.output) for value in values}
@@ -88,10 +93,10 @@ class OperatorInference:
         if rule is not None:
             try:
                 types = rule(operator)
-            except (TypeError, IndexError, KeyError, ValueError):
+            except (TypeError, IndexError, KeyError, ValueError, ZeroDivisionError):
                 types = None
             if types is not None:
-                return types
+                return [_without_negative_sizes(kind) for kind in types]
         standard = _as_standard(operator)
         if standard is None:
             return None
@@ -106,7 +111,7 @@ class OperatorInference:
             if tensor.value is not None and tensor.value.dtype != object:
                 data[name] = numpy_helper.from_array(np.ascontiguousarray(tensor.value).reshape(tensor.value.shape))
         try:
-            schema = onnx.defs.get_schema(node.op_type, version, domain)
+            schema = _inferring_schema(node.op_type, version, domain)
             inferred = infer_node_outputs(schema, node, types, data, opset_imports=self._opsets)
         except Exception:  # a schema that does not exist, or an operator that does not fit its inputs
             return None
@@ -115,6 +120,21 @@ class OperatorInference:
             batch, channels, *space = types[0].shape
             types[0].shape = (batch, *space, channels)
         return types
+
+
+@cache
+def _inferring_schema(op_type: str, version: int, domain: str) -> onnx.defs.OpSchema:
+    """The operator's schema at an opset; where that is too old to infer shapes, the next one that does."""
+    schema = onnx.defs.get_schema(op_type, version, domain)
+    while not schema.has_type_and_shape_inference_function and version < _FIRST_OPSET_WITH_INFERENCE:
+        version += 1
+        schema = onnx.defs.get_schema(op_type, version, domain)
+    return schema
+
+
+def _without_negative_sizes(kind: TensorType) -> TensorType:
+    """The type; without a shape where a broken attribute makes a size negative."""
+    return kind if not kind.shape or min(kind.shape) >= 0 else TensorType(kind.dtype, None)
 
 
 def _type_proto(tensor: TracedTensor) -> onnx.TypeProto:
@@ -302,6 +322,16 @@ def _quantised_concat(operator: Operator) -> list[TensorType] | None:
     return [TensorType(parts[0].dtype, tuple(shape))]
 
 
+def _reshape_by_attribute(operator: Operator) -> list[TensorType] | None:
+    """Reshape before opset 5; later its target is an input, which ONNX's own inference handles."""
+    source, target = operator.inputs[0], operator.attributes.get("shape")
+    if target is None or source.shape is None:
+        return None
+    sizes = [source.shape[axis] if size == 0 else size for axis, size in enumerate(target)]
+    known = prod(size for size in sizes if size != -1)
+    return [TensorType(source.dtype, tuple(source.elements // known if size == -1 else size for size in sizes))]
+
+
 def _classifier(operator: Operator) -> list[TensorType] | None:
     shape, attributes = operator.input_shape(0), operator.attributes
     if shape is None:
@@ -338,6 +368,7 @@ def _feature_vectorizer(operator: Operator) -> list[TensorType] | None:
 
 _RULES: dict[str, Callable[[Operator], list[TensorType] | None]] = {
     "Dropout": _dropout,
+    "Reshape": _reshape_by_attribute,
     "SimplifiedLayerNormalization": _like_first,
     "SkipLayerNormalization": _skip_layer_norm,
     "SkipSimplifiedLayerNormalization": _skip_layer_norm,

@@ -16,6 +16,7 @@ from gnnperf.graph.shapes import OperatorInference, TensorType, infer_types, ten
 from gnnperf.graph.traced import Operator, TracedTensor, qualified_name
 from gnnperf.graph.values import constant_value, evaluate, tensor_value
 
+_UNBOUNDED_TRIPS = 2**31 - 1  # exporters give the largest int32 or int64 to a loop that ends by its condition
 _PASSES_THROUGH = frozenset({"Identity", "Dropout", "com.microsoft.BiasDropout"})
 _RANDOM = frozenset({"RandomNormalLike", "RandomUniformLike", "Multinomial", "Bernoulli"})
 _KEEPS_WEIGHT_FORM = frozenset(
@@ -84,14 +85,7 @@ class _Tracer:
     def run(self, graph: onnx.GraphProto, scope: _Scope, repeats: int) -> None:
         """Append the operators of a graph or of a control-flow body."""
         for tensor in graph.initializer:
-            scope[tensor.name] = TracedTensor(
-                tensor.name,
-                tensor.data_type,
-                tuple(tensor.dims),
-                constant=True,
-                value=tensor_value(tensor),
-                root=tensor.name,
-            )
+            scope[tensor.name] = _stored_tensor(tensor.name, tensor, tensor_value(tensor))
         for node in _in_execution_order(graph):
             control = _CONTROL_FLOW.get(node.op_type)
             if control is not None and not node.domain:
@@ -104,7 +98,7 @@ class _Tracer:
     def _constant(self, node: onnx.NodeProto, scope: _Scope) -> None:
         value, name = constant_value(node), node.output[0]
         if isinstance(value, onnx.TensorProto):
-            scope[name] = TracedTensor(name, value.data_type, tuple(value.dims), constant=True, root=name)
+            scope[name] = _stored_tensor(name, value, None)
         elif value is None:
             scope[name] = TracedTensor(name, constant=True, root=name)
         else:
@@ -157,8 +151,7 @@ class _Tracer:
             if kind is None or (kind.shape is None and not kind.sequence):
                 kind = self._declared_type(name, scope) or kind or TensorType(TensorProto.UNDEFINED, None)
             tensor = TracedTensor(name, kind.dtype, kind.shape, producer, sequence=kind.sequence)
-            if tensor.elements > MAX_TENSOR_ELEMENTS:
-                raise ModelFileError(f"tensor '{name}' would have more than 2**45 elements: give smaller dimensions")
+            _check_size(tensor)
             tensors.append(tensor)
         return tensors
 
@@ -210,6 +203,8 @@ class _Tracer:
         body = helper.get_attribute_value(node.attribute[0])
         limit = inputs[0].value if inputs[0] is not None else None
         trips = int(limit.reshape(-1)[0]) if limit is not None else None
+        if trips is not None and trips >= _UNBOUNDED_TRIPS:
+            trips = None
         carried = inputs[2:]
         if trips is None:
             self.result.warnings.append(f"how often Loop '{node.name or node.output[0]}' runs is not known: once is "
@@ -280,6 +275,19 @@ class _Tracer:
 _CONTROL_FLOW = {"If": _Tracer.if_, "Loop": _Tracer.loop, "Scan": _Tracer.scan}
 
 
+def _stored_tensor(name: str, tensor: onnx.TensorProto, value: np.ndarray | None) -> TracedTensor:
+    stored = TracedTensor(name, tensor.data_type, tuple(tensor.dims), constant=True, value=value, root=name)
+    if any(size < 0 for size in stored.shape):
+        raise ModelFileError(f"weight '{name}' has a negative size: the file is damaged, export it again")
+    _check_size(stored)
+    return stored
+
+
+def _check_size(tensor: TracedTensor) -> None:
+    if tensor.elements > MAX_TENSOR_ELEMENTS:
+        raise ModelFileError(f"tensor '{tensor.name}' would have more than 2**45 elements: give smaller dimensions")
+
+
 def _constant_tensor(name: str, value: np.ndarray) -> TracedTensor:
     dtype = TensorProto.STRING if value.dtype == object else helper.np_dtype_to_tensor_dtype(value.dtype)
     return TracedTensor(name, dtype, value.shape, constant=True, value=value, root=name)
@@ -294,6 +302,11 @@ def _trains(operator: Operator) -> bool:
     """Whether a Dropout is told to work as in training."""
     mode = operator.input(2) if operator.op == "Dropout" else None
     return mode is not None and mode.value is not None and bool(mode.value.reshape(-1)[0])
+
+
+def _read_names(node: onnx.NodeProto) -> Iterable[str]:
+    """Names that a node reads, itself or in its bodies."""
+    return (*node.input, *_captured_names(node)) if node.op_type in _CONTROL_FLOW else node.input
 
 
 def _captured_names(node: onnx.NodeProto) -> Iterable[str]:
@@ -311,11 +324,11 @@ def _in_execution_order(graph: onnx.GraphProto) -> list[onnx.NodeProto]:
     """The nodes, every one after those whose outputs it reads; files are meant to be like this, some are not."""
     nodes = list(graph.node)
     written = {name: index for index, node in enumerate(nodes) for name in node.output if name}
-    if all(written.get(name, -1) < index for index, node in enumerate(nodes) for name in node.input):
+    if all(written.get(name, -1) < index for index, node in enumerate(nodes) for name in _read_names(node)):
         return nodes
     waits, readers = [], [[] for _ in nodes]
     for index, node in enumerate(nodes):
-        sources = {written[name] for name in (*node.input, *_captured_names(node)) if name in written} - {index}
+        sources = {written[name] for name in _read_names(node) if name in written} - {index}
         waits.append(len(sources))
         for source in sources:
             readers[source].append(index)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -19,9 +20,7 @@ Evaluator = Callable[[Operator, list[Any]], Any]
 
 def tensor_value(tensor: onnx.TensorProto) -> np.ndarray | None:
     """Content of a tensor, None if it is large or was not kept."""
-    elements = 1
-    for dim in tensor.dims:
-        elements *= dim
+    elements = prod(tensor.dims)
     if elements > MAX_VALUE_ELEMENTS or tensor.data_location == onnx.TensorProto.EXTERNAL:
         return None
     try:
@@ -65,6 +64,8 @@ def evaluate(operator: Operator) -> list[np.ndarray] | None:
     if not values or values[0] is None:
         return None
     try:
+        if operator.op in _BROADCASTING and _broadcast_elements(values) > MAX_VALUE_ELEMENTS:
+            return None
         with np.errstate(all="ignore"):
             result = evaluator(operator, values)
     except (ValueError, TypeError, IndexError, KeyError, ZeroDivisionError, OverflowError, MemoryError):
@@ -73,16 +74,17 @@ def evaluate(operator: Operator) -> list[np.ndarray] | None:
     return results if all(item.size <= MAX_VALUE_ELEMENTS for item in results) else None
 
 
+def _broadcast_elements(values: list[Any]) -> int:
+    return prod(np.broadcast_shapes(*(value.shape for value in values if value is not None)))
+
+
 def _shape(operator: Operator, shape: tuple[int, ...]) -> np.ndarray:
     start, end = operator.attributes.get("start", 0), operator.attributes.get("end", len(shape))
     return np.array(shape[slice(start, end)], np.int64)
 
 
 def _size(operator: Operator, shape: tuple[int, ...]) -> np.ndarray:
-    size = 1
-    for dim in shape:
-        size *= dim
-    return np.array(size, np.int64)
+    return np.array(prod(shape), np.int64)
 
 
 _FROM_SHAPE: dict[str, Callable[[Operator, tuple[int, ...]], np.ndarray]] = {"Shape": _shape, "Size": _size}
@@ -271,3 +273,7 @@ _EVALUATORS: dict[str, Evaluator] = {
     "ReduceMax": _reduction(np.max),
     "ReduceMin": _reduction(np.min),
 }
+_BROADCASTING = frozenset(
+    "Add Sub Mul Div Mod Pow Max Min Sum Where Clip Equal Less LessOrEqual Greater GreaterOrEqual And Or Xor".split()
+)
+"""Operators that can make much out of little: three vectors of 1,024 make 2**30 elements."""

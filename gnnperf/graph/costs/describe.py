@@ -7,6 +7,7 @@ from math import prod
 
 from onnx import TensorProto
 
+from gnnperf.errors import ModelFileError
 from gnnperf.graph.costs import tables
 from gnnperf.graph.costs.attention import attention
 from gnnperf.graph.costs.classical import classical
@@ -27,6 +28,7 @@ from gnnperf.graph.traced import Operator
 Rule = Callable[[Operator, Node], None]
 
 _MS = "com.microsoft."
+_MAX_COST = 2**100  # far beyond any network, and well inside single precision
 _TRAINABLE_TYPES = (TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.BFLOAT16, TensorProto.DOUBLE)
 _WEIGHTED = frozenset({
     OpClass.CONV, OpClass.GROUPED_CONV, OpClass.DEPTHWISE_CONV, OpClass.CONV_TRANSPOSE, OpClass.GEMM, OpClass.MATMUL,
@@ -43,18 +45,27 @@ def describe(operator: Operator, counted_weights: set[str]) -> Node:
 
     Returns:
         The node; ``resolved`` is False, and its costs are a lower bound, where a shape is unknown.
+
+    Raises:
+        ModelFileError: a cost is absurdly large.
     """
-    node = Node(operator.node.name or _first_output(operator), operator.op, _class(operator))
-    _fill_sizes(operator, node)
+    node = _sized_node(operator)
     rule = _RULES.get(operator.op) or _RULES_BY_CLASS.get(node.op_class)
     if rule is not None:
         try:
             rule(operator, node)
-        except (KeyError, IndexError, TypeError, ZeroDivisionError, AttributeError):
-            node.resolved = False  # an operator that does not look as its specification says
+            plausible = min(_quantities(node)) >= 0
+        except (KeyError, IndexError, TypeError, ValueError, ZeroDivisionError, AttributeError):
+            plausible = False
+        if not plausible:  # an operator that does not look as its specification says
+            node = _sized_node(operator)
+            node.resolved = False
     node.parameters += _parameters(operator, node, counted_weights)
     if operator.repeats > 1:
         _repeat(node, operator.repeats)
+    if max(_quantities(node)) > _MAX_COST:
+        raise ModelFileError(f"operator '{node.name}' ({node.op_type}) would cost more than 2**100 operations: "
+                             "its attributes or the loops around it are broken")  # fmt: skip
     return node
 
 
@@ -63,6 +74,19 @@ def total_cost(operators: Iterable[Operator]) -> tuple[int, int]:
     nodes = [describe(operator, set()) for operator in operators]
     moved = sum(node.input_bytes + node.output_bytes + node.weight_bytes for node in nodes)
     return sum(node.flops for node in nodes), moved
+
+
+def _sized_node(operator: Operator) -> Node:
+    node = Node(operator.node.name or _first_output(operator), operator.op, _class(operator))
+    _fill_sizes(operator, node)
+    return node
+
+
+def _quantities(node: Node) -> tuple[int, ...]:
+    return (
+        node.macs, node.flops, node.input_bytes, node.output_bytes, node.weight_bytes, node.repeats, node.groups,
+        node.in_channels, node.out_channels, *node.gemm, *node.kernel, *node.stride, *node.dilation,
+    )  # fmt: skip
 
 
 def _first_output(operator: Operator) -> str:
