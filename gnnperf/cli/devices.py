@@ -8,11 +8,10 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from gnnperf.cli.console import one_line_errors, stderr, stdout
+from gnnperf.cli.console import Console, one_line_errors, stderr, stdout
 from gnnperf.devices import Device, DeviceKind, get_device, list_devices
 from gnnperf.errors import DeviceError
 

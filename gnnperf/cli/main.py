@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import typer
 
 from gnnperf import __version__
@@ -40,4 +42,6 @@ app.command("train", epilog=train.EPILOG)(train.train)
 
 def main() -> None:
     """Entry point of the console script."""
+    for stream in filter(None, (sys.stdout, sys.stderr)):
+        stream.reconfigure(errors="replace")  # a terminal that cannot show a character is no reason to fail
     app()

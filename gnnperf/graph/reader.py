@@ -17,6 +17,7 @@ from gnnperf.graph.wire import strip_model
 
 _EINSUM_TERM = r"[A-Za-z]*(\.\.\.[A-Za-z]*)?"
 _EINSUM_EQUATION = re.compile(rf"{_EINSUM_TERM}(,{_EINSUM_TERM})*(->{_EINSUM_TERM})?".encode())
+_MAX_RANK = 64
 _MIN_IR_VERSION = 8  # below 4, initializers count as graph inputs, and shape inference ignores them
 
 
@@ -88,14 +89,23 @@ def _normalise_opset(model: onnx.ModelProto) -> None:
 def _check_nodes(graph: onnx.GraphProto, label: str) -> None:
     """Refuse what would stop the onnx package or our output rather than be an error there."""
     texts = [graph.name, *(value.name for value in graph.input), *(value.name for value in graph.output)]
+    long_shapes = {value.name for value in graph.input if _elements_of_vector(value) > _MAX_RANK}
     for node in _all_nodes(graph):
         texts += (node.name, node.op_type, node.domain, *node.input, *node.output)
-        if node.op_type == "Einsum":  # shape inference never ends on a dot that belongs to no ellipsis
+        if node.op_type == "Expand":  # before opset 13, shape inference takes a dimension for every element
+            if long_shapes.intersection(node.input[1:]):
+                raise ModelFileError(f"{label}: Expand '{node.name}' has no valid target shape")
+        elif node.op_type == "Einsum":  # shape inference never ends on a dot that belongs to no ellipsis
             for attribute in node.attribute:
                 if attribute.name == "equation" and not _EINSUM_EQUATION.fullmatch(attribute.s.replace(b" ", b"")):
                     raise ModelFileError(f"{label}: Einsum '{node.name}' has no valid equation")
     if not all(isinstance(text, str) for text in texts):  # protobuf gives bytes for what is no UTF-8
         raise ModelFileError(f"{label} holds names that are not UTF-8: it is damaged, export it again")
+
+
+def _elements_of_vector(value: onnx.ValueInfoProto) -> int:
+    dims = value.type.tensor_type.shape.dim
+    return dims[0].dim_value if len(dims) == 1 else 0
 
 
 def _all_nodes(graph: onnx.GraphProto) -> Iterator[onnx.NodeProto]:

@@ -112,6 +112,8 @@ class OperatorInference:
                 data[name] = numpy_helper.from_array(np.ascontiguousarray(tensor.value).reshape(tensor.value.shape))
         try:
             schema = _inferring_schema(node.op_type, version, domain)
+            if schema.since_version > version:
+                node = _with_attributes_of(schema, node)
             inferred = infer_node_outputs(schema, node, types, data, opset_imports=self._opsets)
         except Exception:  # a schema that does not exist, or an operator that does not fit its inputs
             return None
@@ -130,6 +132,13 @@ def _inferring_schema(op_type: str, version: int, domain: str) -> onnx.defs.OpSc
         version += 1
         schema = onnx.defs.get_schema(op_type, version, domain)
     return schema
+
+
+def _with_attributes_of(schema: onnx.defs.OpSchema, node: onnx.NodeProto) -> onnx.NodeProto:
+    """The node without attributes that the schema does not know."""
+    known = onnx.NodeProto(op_type=node.op_type, domain=node.domain, input=node.input, output=node.output)
+    known.attribute.extend(attribute for attribute in node.attribute if attribute.name in schema.attributes)
+    return known
 
 
 def _without_negative_sizes(kind: TensorType) -> TensorType:
@@ -176,9 +185,9 @@ def _as_standard(operator: Operator) -> tuple[onnx.NodeProto, list[TracedTensor 
         return (node, inputs) if "." not in operator.op or operator.op.startswith("ai.onnx") else None
     op_type, positions = _SHAPED_AS[operator.op]
     present = [i for i in positions if i < len(inputs)]
-    known = {a.name for a in node.attribute} & onnx.defs.get_schema(op_type).attributes.keys()
     alias = onnx.NodeProto(op_type=op_type, output=node.output, input=[node.input[i] for i in present])
-    alias.attribute.extend(a for a in node.attribute if a.name in known)
+    alias.attribute.extend(node.attribute)
+    alias = _with_attributes_of(onnx.defs.get_schema(op_type), alias)
     tensors = [inputs[i] for i in present]
     if is_channels_last(operator) and tensors[0] is not None and tensors[0].shape:
         batch, *space, channels = tensors[0].shape

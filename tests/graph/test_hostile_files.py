@@ -1,0 +1,175 @@
+"""Files that break the specification, by accident or on purpose, end in one error: no crash, no hang, no odd cost."""
+
+import random
+import sys
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+from onnx_models import INT64, ints, model, single, value, weight
+
+from gnnperf import zoo
+from gnnperf.errors import ModelFileError
+from gnnperf.graph import read_graph, to_arrays
+
+
+def loop(trips: int, body_nodes: list[onnx.NodeProto]) -> onnx.NodeProto:
+    inputs = [value("i", [], INT64), value("go", [], TensorProto.BOOL), value("s", None)]
+    body = helper.make_graph(body_nodes, "body", inputs, [value("go_on", [], TensorProto.BOOL), value("t", None)])
+    return helper.make_node("Loop", [trips, "true", "x"], ["y"], body=body)
+
+
+@pytest.mark.parametrize("dims", [(-4, 4), (-4, -4), (2**62, 2**62), (2**62,) * 40])
+def test_weights_of_absurd_sizes_are_refused(dims):
+    source = single("MatMul", {"x": [1, 4]}, [weight("w", 4, 4)])
+    source.graph.initializer[0].ClearField("raw_data")
+    source.graph.initializer[0].dims[:] = dims
+    with pytest.raises(ModelFileError, match="'w'"):
+        read_graph(source)
+
+
+@pytest.mark.parametrize("trips", [2**31 - 1, 2**63 - 1])
+def test_a_loop_until_its_condition_fails_is_not_multiplied(trips):
+    body = [helper.make_node("Relu", ["s"], ["t"]), helper.make_node("Identity", ["go"], ["go_on"])]
+    constants = [numpy_helper.from_array(np.array(trips), "trips"), numpy_helper.from_array(np.array(True), "true")]
+    graph = read_graph(model([loop("trips", body)], {"x": [1, 4]}, ["y"], constants))
+    assert [node.repeats for node in graph.nodes if node.op_type == "Relu"] == [1]
+    assert any("is not known: once is counted" in warning for warning in graph.warnings)
+
+
+def test_costs_beyond_any_network_are_refused():
+    pool = single("MaxPool", {"x": [1, 3, 8, 8]}, kernel_shape=[2**62, 2**62], pads=[2**61] * 4)
+    with pytest.raises(ModelFileError, match=r"MaxPool.*2\*\*100"):
+        read_graph(pool)
+
+
+@pytest.mark.parametrize(
+    ("op_type", "initializers", "attributes"),
+    [
+        ("Conv", [weight("w", 4, 4, 3, 3)], {"group": -1}),
+        ("Conv", [weight("w", 4, 4, 3, 3)], {"strides": [1, -(2**63)]}),
+        ("Conv", [weight("w", 4, 4, 3, 3)], {"strides": ["a", "b"]}),
+        ("LSTM", [weight("W", 1, 8, 8), weight("R", 1, 8, 2)], {"hidden_size": -2}),
+        ("com.microsoft.MatMulNBits", [weight("w", 4, 4)], {"K": -4, "N": -3}),
+        ("ai.onnx.ml.LinearRegressor", [], {"targets": -1}),
+        ("Einsum", [weight("w", 8, 8)], {"equation": "ij,jk,kl->il"}),
+    ],
+)
+def test_broken_attributes_leave_an_operator_unresolved_but_never_negative(op_type, initializers, attributes):
+    domain, _, op_type = op_type.rpartition(".")
+    source = single(op_type, {"x": [4, 4, 8, 8] if op_type == "Conv" else [5, 1, 8]}, initializers, **attributes)
+    source.graph.node[0].domain = domain
+    graph = read_graph(source)
+    assert not graph.nodes[0].resolved
+    assert (to_arrays(graph).node >= 0).all()
+
+
+@pytest.mark.parametrize("equation", ["...i...,j->ij", "i.j,jk->ik", "......,j->ij", b"\xff\xfe"])
+def test_an_einsum_equation_that_shape_inference_never_ends_on_is_refused(equation):
+    with pytest.raises(ModelFileError, match="Einsum"):
+        read_graph(single("Einsum", {"a": [2, 3], "b": [3, 4]}, equation=equation))
+
+
+def test_an_expansion_to_billions_of_dimensions_is_refused():
+    expand = helper.make_node("Expand", ["x", "shape"], ["y"])
+    source = model([expand], [value("x", [1, 3]), value("shape", [2**31], INT64)], ["y"], opset=9)
+    with pytest.raises(ModelFileError, match="Expand"):
+        read_graph(source)
+
+
+@pytest.mark.parametrize("op_type", ["Where", "Sum"])
+def test_small_constants_are_not_broadcast_into_gigabytes(op_type):
+    shapes = [ints("s0", 1024, 1, 1), ints("s1", 1024, 1), ints("s2", 1024)]
+    kinds = [{"value": helper.make_tensor("", TensorProto.BOOL, [1], [1])} if op_type == "Where" else {}, {}, {}]
+    nodes = [helper.make_node("ConstantOfShape", [f"s{i}"], [f"c{i}"], **kind) for i, kind in enumerate(kinds)]
+    nodes += [helper.make_node(op_type, ["c0", "c1", "c2"], ["c"]), helper.make_node("Add", ["x", "c"], ["y"])]
+    assert read_graph(model(nodes, {"x": [1]}, ["y"], shapes)).nodes[0].output_shape == (1024, 1024, 1024)
+
+
+def test_a_cycle_through_a_branch_is_found():
+    branch = helper.make_graph([helper.make_node("Relu", ["b"], ["q"])], "branch", [], [value("q", None)])
+    choice = helper.make_node("If", ["c"], ["a"], then_branch=branch, else_branch=branch)
+    source = model([choice, helper.make_node("Relu", ["a"], ["b"])], [value("c", [], TensorProto.BOOL)], ["b"])
+    with pytest.raises(ModelFileError, match="cycle"):
+        read_graph(source)
+
+
+def test_names_that_are_not_utf8_are_refused():
+    content = single("Relu", {"input": [1, 3]}).SerializeToString().replace(b"input", b"\xff\xfe\x80\x81\xc3")
+    with pytest.raises(ModelFileError, match="UTF-8"):
+        read_graph(content)
+
+
+@pytest.mark.parametrize("location", ["../../etc/passwd", "/etc/passwd"])
+def test_external_data_outside_the_folder_is_never_opened(location, tmp_path, monkeypatch):
+    source = single("Conv", {"x": [1, 3, 8, 8]}, [weight("w", 4, 3, 3, 3)])
+    tensor = source.graph.initializer[0]
+    tensor.ClearField("raw_data")
+    tensor.data_location = TensorProto.EXTERNAL
+    tensor.external_data.add(key="location", value=location)
+    path = tmp_path / "net.onnx"
+    path.write_bytes(source.SerializeToString())
+    opened = []
+    monkeypatch.setattr(onnx.external_data_helper, "load_external_data_for_tensor", lambda *_: opened.append(location))
+    sys.addaudithook(lambda event, args: event == "open" and opened.append(str(args[0])))
+    assert read_graph(path).macs == 6 * 6 * 4 * 27
+    assert str(path) in opened and not any(name.endswith(("passwd", location)) for name in opened)
+
+
+@pytest.mark.parametrize("opset", [1, 5, 0, 99, 2**40])
+def test_opsets_that_infer_no_shapes_or_are_not_known(opset):
+    normalise = helper.make_node(
+        "BatchNormalization", ["h", *"abcd"], ["n"], is_test=1, consumed_inputs=[0, 0, 0, 1, 1]
+    )
+    nodes = [helper.make_node("Conv", ["x", "w"], ["h"]), helper.make_node("Relu", ["n"], ["y"])]
+    if opset == 1:
+        nodes[1:1] = [normalise]
+        nodes[-1] = helper.make_node("Reshape", ["n"], ["y"], shape=[0, -1])
+    else:
+        nodes[1] = helper.make_node("Relu", ["h"], ["y"])
+    weights = [weight("w", 4, 3, 3, 3), *(weight(name, 4) for name in "abcd")]
+    graph = read_graph(model(nodes, {"x": [2, 3, 8, 8]}, ["y"], weights, opset))
+    assert all(node.resolved for node in graph.nodes)
+    assert graph.outputs[0].shape == ((2, 144) if opset == 1 else (2, 4, 6, 6))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"batch": 1.5}, "batch size must be a whole number"),
+        ({"batch": "4"}, "batch size must be a whole number"),
+        ({"dims": {"n": "4"}}, "dimension 'n' must be a whole number"),
+        ({"input_shapes": {"x": "13"}}, "'x' must be a whole number"),
+    ],
+)
+def test_sizes_that_are_no_whole_numbers(options, message):
+    with pytest.raises(ModelFileError, match=message):
+        read_graph(single("Relu", {"x": ["n", 3]}), **options)
+
+
+def test_sources_that_are_no_model():
+    with pytest.raises(ModelFileError, match="not int"):
+        read_graph(5)
+    content = single("Relu", {"x": [1, 3]}).SerializeToString()
+    assert read_graph(bytearray(content)).nodes == read_graph(content).nodes
+
+
+@pytest.mark.parametrize("spec", ["lenet5", "resnet18"])
+def test_damaged_bytes_never_do_more_than_be_refused(spec):
+    original, generator = zoo.build(spec, 1).SerializeToString(), random.Random(0)
+    refused = 0
+    for _ in range(150):
+        content = bytearray(original)
+        for _ in range(generator.choice([1, 3, 20])):
+            content[generator.randrange(len(content))] ^= 1 << generator.randrange(8)
+        if generator.random() < 0.3:
+            del content[generator.randrange(len(content)) :]
+        try:
+            arrays = to_arrays(read_graph(bytes(content)))
+        except ModelFileError:
+            refused += 1
+            continue
+        assert (arrays.node >= 0).all() and np.isfinite(arrays.node).all()
+        assert (arrays.edge_index[0] < arrays.edge_index[1]).all()
+    assert 0 < refused < 150
