@@ -13,18 +13,18 @@ from rich.text import Text
 
 from gnnperf.errors import GnnperfError
 
-# Control characters but tab and newline, overrides of the writing direction, and halves of surrogate pairs.
-_UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+# Control characters but tab and newline, and overrides of the writing direction. All of them take no room in a line.
+_UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
 class Console(rich_console.Console):
     """A console that prints names from a stranger's file without letting them steer the terminal."""
 
     def render(self, renderable, options=None) -> Iterable[Segment]:
-        """Render as rich does, with unprintable characters replaced; rich's own codes are not part of the text."""
+        """Render as rich does, without unprintable characters; rich's own codes are not part of the text."""
         for segment in super().render(renderable, options):
             if not segment.control and _UNPRINTABLE.search(segment.text):
-                segment = Segment(_UNPRINTABLE.sub("\N{REPLACEMENT CHARACTER}", segment.text), segment.style)
+                segment = Segment(_UNPRINTABLE.sub("", segment.text), segment.style)
             yield segment
 
 

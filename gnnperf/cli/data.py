@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.markup import escape
 from rich.table import Table
 
 from gnnperf.cli.console import one_line_errors, stderr, stdout
@@ -66,7 +67,7 @@ def import_command(
         for item, folder in todo:
             rows = _import_with_bar(item, folder, dataset, not no_verify, processes)
             stdout.print(f"{item.name}: {rows:,} rows")
-        stdout.print(f"{to}: {len(dataset):,} rows, {len(dataset.graphs):,} graphs")
+        stdout.print(f"{escape(str(to))}: {len(dataset):,} rows, {len(dataset.graphs):,} graphs")
 
 
 def _sources(name: str, path: Path | None) -> list[tuple[Source, Path]]:
@@ -173,7 +174,7 @@ def stats_command(
         for row in counts.itertuples(index=False):
             table.add_row(row.source, row.device, row.phase, f"{row.rows:,}", f"{row.models:,}", f"{row.median_ms:.3g}")
         stdout.print(table)
-        stdout.print(f"{to}: {len(dataset):,} rows, {len(dataset.graphs):,} graphs")
+        stdout.print(f"{escape(str(to))}: {len(dataset):,} rows, {len(dataset.graphs):,} graphs")
 
 
 @app.command("check")
@@ -192,4 +193,4 @@ def check_command(to: Folder = DEFAULT_FOLDER) -> None:
         problems = check_dataset(dataset)
         if problems:
             raise DataError(f"{to}: " + "; ".join(problems))
-        stdout.print(f"{to}: {len(dataset):,} rows and {len(dataset.graphs):,} graphs are sound")
+        stdout.print(f"{escape(str(to))}: {len(dataset):,} rows and {len(dataset.graphs):,} graphs are sound")

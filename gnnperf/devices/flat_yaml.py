@@ -23,6 +23,8 @@ def read_flat_yaml(path: Path) -> dict[str, Any]:
     try:
         if path.is_dir():
             raise DeviceError(f"{path} is a folder, a device file is expected")
+        if path.is_fifo():
+            raise DeviceError(f"{path} is a pipe, a device file is expected")
         with path.open("rb") as file:
             content = file.read(MAX_FILE_BYTES + 1)
     except OSError as error:

@@ -85,7 +85,8 @@ class GraphArrays:
     def at_batch(self, batch: int) -> GraphArrays:
         """The same graph at another batch size, exact for graphs whose activations are all linear in the batch.
 
-        The batch multiplies a weighted product's rows and an activation product's count; weights stay.
+        The batch multiplies a weighted product's rows and an activation product's count; weights stay, but for the rows
+        that are looked up in tables.
         """
         factor = batch / self.batch
         node = self.node.copy()
@@ -93,6 +94,7 @@ class GraphArrays:
         batched = (self.op_class == OpClass.MATMUL) | (self.op_class == OpClass.ATTENTION)
         node[~batched, FIELD["gemm_m"]] *= factor
         node[batched, FIELD["gemm_count"]] *= factor
+        node[self.op_class == OpClass.EMBEDDING, FIELD["weight_bytes"]] *= factor
         return GraphArrays(
             self.op_class,
             node,

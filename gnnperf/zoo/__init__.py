@@ -35,6 +35,10 @@ __all__ = [
 ]
 
 
+MAX_SIZE = 2**20
+"""Largest batch, image side and number of classes: far beyond what any device holds."""
+
+
 class Counts(NamedTuple):
     """What a network computes and holds, as the builder counts it.
 
@@ -94,6 +98,9 @@ def _grow(spec: str, batch: int | str, image: int | None, classes: int | None) -
         raise ModelFileError(f"image is {image}: give a positive number of pixels")
     if classes is not None and (architecture.classes is None or classes < 1):
         raise ModelFileError(f"{architecture.name} cannot have {classes} classes")
+    for what, number in (("batch", batch), ("image", size), ("classes", classes)):
+        if isinstance(number, int) and number > MAX_SIZE:
+            raise ModelFileError(f"{what} is {number}: at most {MAX_SIZE:,} are possible")
     builder = GraphBuilder(spec, batch)
     pixels = builder.image(size, architecture.channels) if size else None
     return builder, architecture.network(builder, pixels, classes or architecture.classes)

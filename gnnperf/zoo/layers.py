@@ -120,6 +120,8 @@ def parse(spec: str) -> Layer:
     if match is None:
         example = EXAMPLES.get(kind, EXAMPLES["conv"])
         raise ModelFileError(f"{spec!r} does not describe a layer; it looks like {example}")
+    if re.search(r"\d{10}", encoding):
+        raise ModelFileError(f"{spec!r}: sizes have nine digits at most")
     values: dict = {}
     for key, value in match.groupdict().items():
         if key == "bias":

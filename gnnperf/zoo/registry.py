@@ -50,7 +50,7 @@ def split_image(spec: str) -> tuple[str, int | None]:
         ModelFileError: what follows the ``@`` is no size.
     """
     name, at, size = spec.partition("@")
-    if at and not re.fullmatch(r"[1-9]\d*", size):
+    if at and not re.fullmatch(r"[1-9]\d{0,8}", size):
         raise ModelFileError(f"{spec!r}: an image size in pixels has to follow the @, as in resnet50@160")
     return name, int(size) if at else None
 

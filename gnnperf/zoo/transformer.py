@@ -7,6 +7,7 @@ take the kind's defaults. ``bert_base`` and the other names are configurations, 
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass, fields, replace
 from functools import partial
 
@@ -58,6 +59,7 @@ KINDS = {
     "gpt2": TransformerConfig("gpt2", seq=1024, vocab=50257, positions=1024),
     "opt": TransformerConfig("opt", layers=24, hidden=2048, heads=32, seq=2048, vocab=50272, positions=2048),
 }
+_MAX_LAYERS = 1000  # each adds operators to the file
 _KEYS = [field.name for field in fields(TransformerConfig) if field.name != "kind"]
 
 
@@ -72,13 +74,15 @@ def configure(base: TransformerConfig, query: str, spec: str) -> TransformerConf
         key, _, value = pair.partition("=")
         if key == "head" and value in ("lm", "pooler", "none"):
             changes[key] = value
-        elif key in _KEYS and key != "head" and value.isdecimal():
+        elif key in _KEYS and key != "head" and re.fullmatch(r"\d{1,9}", value):
             changes[key] = int(value)
         else:
             raise ModelFileError(f"{spec!r}: {pair!r} is not understood; keys are {', '.join(_KEYS)}, as in {EXAMPLE}")
     config = replace(base, **changes)
     if min(config.layers, config.hidden, config.heads, config.seq, config.vocab) < 1 or config.hidden % config.heads:
         raise ModelFileError(f"{spec!r}: sizes have to be positive, and hidden a multiple of heads")
+    if config.layers > _MAX_LAYERS:
+        raise ModelFileError(f"{spec!r}: at most {_MAX_LAYERS} layers are possible")
     if config.seq > config.positions:
         raise ModelFileError(f"{spec!r}: seq {config.seq} is beyond the {config.positions} positions; give positions=")
     if config.head == "pooler" and config.kind != "bert":

@@ -15,13 +15,13 @@ def printed(renderable) -> str:
     return output.getvalue()
 
 
-@pytest.mark.parametrize("character", ["\x1b[2J", "\x07", "\r", "\x9b2J", "\u202e", "\udce9", "\x7f"])
-def test_control_characters_are_replaced(character):
+@pytest.mark.parametrize("character", ["\x1b[2J", "\x07", "\r", "\x9b2J", "\u202e", "\x7f"])
+def test_control_characters_are_left_out(character):
     table = Table(box=None, show_header=False)
-    table.add_row(Text(f"a{character}b"))
-    for renderable in (Text(f"a{character}b"), table):
+    table.add_row(Text(f"a{character} b"))
+    for renderable in (Text(f"a{character} b"), table):
         output = printed(renderable)
-        assert character[0] not in output and output.startswith("a") and "b" in output
+        assert output.strip() == f"a{character[1:]} b"
 
 
 def test_styles_lines_and_other_languages_stay():

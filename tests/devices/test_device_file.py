@@ -1,3 +1,4 @@
+import os
 import re
 
 import pytest
@@ -140,3 +141,10 @@ def test_a_file_that_is_not_there(tmp_path):
         get_device(tmp_path)
     with pytest.raises(DeviceError, match="cannot read the device file"):
         get_device("a\0.yaml")
+
+
+def test_a_pipe_is_not_waited_for(tmp_path):
+    path = tmp_path / "pipe.yaml"
+    os.mkfifo(path)
+    with pytest.raises(DeviceError, match="pipe"):
+        get_device(path)

@@ -165,3 +165,20 @@ def test_fixed_heads_take_any_image(image):
         if spec == "alexnet" and image < 64:
             continue
         assert zoo.count(spec, image=image).parameters == zoo.count(spec).parameters
+
+
+@pytest.mark.parametrize(
+    ("spec", "options"),
+    [
+        ("resnet18", {"batch": 10**20}),
+        ("lenet5", {"image": 10**8}),
+        ("lenet5", {"classes": 10**11}),
+        ("vgg16@" + 5000 * "9", {}),
+        ("bert?layers=1000000000", {}),
+        ("bert?vocab=" + 5000 * "9", {}),
+        ("conv/" + 5000 * "9", {}),
+    ],
+)
+def test_absurd_sizes_are_refused(spec, options):
+    with pytest.raises(ModelFileError):
+        zoo.build(spec, **options)
