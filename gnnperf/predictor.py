@@ -98,10 +98,10 @@ class Predictor:
     >>> predictor.predict("resnet50.onnx", device="1080ti", batch=8).latency_ms  # doctest: +SKIP
     """
 
-    def __init__(self, session, domain: Domain, sources: Sequence[str] = ()) -> None:
+    def __init__(self, session, domain: Domain, campaigns: Sequence[str] = ()) -> None:
         self._session = session
         self.domain = domain
-        self.sources = tuple(sources)
+        self.campaigns = tuple(campaigns)
 
     @classmethod
     def load(cls, folder: str | Path | None = None) -> Predictor:
@@ -116,7 +116,7 @@ class Predictor:
         try:
             description = json.loads((folder / DESCRIPTION_FILE).read_text(encoding="utf-8"))
             network = (folder / NETWORK_FILE).read_bytes()
-            domain, sources = Domain.from_dict(description["domain"]), description["sources"]
+            domain, campaigns = Domain.from_dict(description["domain"]), description["campaigns"]
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise GnnperfError(
                 f"{folder} holds no valid predictor ({type(error).__name__}: {error}); "
@@ -135,7 +135,7 @@ class Predictor:
             raise GnnperfError(
                 f"{folder / NETWORK_FILE} is not a network that `gnnperf train` wrote, or of another version"
             )
-        return cls(session, domain, sources)
+        return cls(session, domain, campaigns)
 
     def predict(
         self,
@@ -220,24 +220,24 @@ class Predictor:
         self,
         graphs: Sequence[GraphArrays],
         cases: Sequence[tuple[Device, Conditions]],
-        sources: Sequence[str] | None = None,
+        campaigns: Sequence[str] | None = None,
     ) -> tuple[np.ndarray, list[np.ndarray]]:
         """The network alone: featurised graphs in, milliseconds out.
 
         Args:
             graphs: G graphs.
             cases: device and conditions of each.
-            sources: measurement campaign of each, where its effect is wanted and known (evaluation).
+            campaigns: measurement campaign of each, where its effect is wanted and known (evaluation).
 
         Returns:
             ``[G]`` latencies, and for each graph its ``[N]`` operators' parts.
         """
         batch = collate(graphs)
-        known = {name: index + 1 for index, name in enumerate(self.sources)}
+        known = {name: index + 1 for index, name in enumerate(self.campaigns)}
         device = np.stack([device_features(device, conditions.precision) for device, conditions in cases])
         conditions = np.array(
             [
-                [*conditions.indices(), known.get(sources[i], 0) if sources is not None else 0]
+                [*conditions.indices(), known.get(campaigns[i], 0) if campaigns is not None else 0]
                 for i, (_, conditions) in enumerate(cases)
             ],
             np.int64,

@@ -100,7 +100,7 @@ def test_what_cannot_be_predicted_raises_what_is_documented(predictor, arguments
 
 
 @pytest.mark.parametrize("name", ["network.onnx", "predictor.json"])
-@pytest.mark.parametrize("content", [None, b"", b"junk", b"[]", b'{"domain": {"x": 1}, "sources": []}'])
+@pytest.mark.parametrize("content", [None, b"", b"junk", b"[]", b'{"domain": {"x": 1}, "campaigns": []}'])
 def test_a_damaged_predictor_is_one_line(tmp_path, name, content):
     folder = tmp_path / "predictor"
     shutil.copytree(SHIPPED, folder)

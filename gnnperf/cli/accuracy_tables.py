@@ -33,7 +33,7 @@ def accuracy_tables(result: Report, width: int) -> Iterator[Table]:
                 row.stack,
                 *((row.source,) if with_source else ()),
                 str(row.rows),
-                *map(_percent, (row.mape_without_source, row.mape, row.mape_linear, row.mape_roofline)),
+                *map(_percent, (row.mape_without_campaign, row.mape, row.mape_linear, row.mape_roofline)),
                 style="bold" if row.family == "all" else "",
             )
         yield table

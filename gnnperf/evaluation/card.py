@@ -68,7 +68,7 @@ def _table(frame: pd.DataFrame) -> str:
 
 def _figures(result: Report) -> str:
     return (
-        f"Held-out families on {REPORTED_DEVICE}, errors in per cent. `mape_without_source` predicts for the stack "
+        f"Held-out families on {REPORTED_DEVICE}, errors in per cent. `mape_without_campaign` predicts for the stack "
         "alone, as for a user's file; `mape` also uses the campaign's own effect, learned from other families.\n\n"
         f"{_table(result.families)}\n"
         "Inside search spaces, on graphs not trained on; `mape_operator_counts` is a linear model on operators.\n\n"

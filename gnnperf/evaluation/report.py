@@ -57,7 +57,7 @@ def report(split: Split, dataset: Dataset, predictor: Predictor, device: str = R
     held_out = _of_device(split.held_out, device)
     held_out = held_out[held_out["kind"] == "model"]
     rows = score(held_out, dataset, predictor)
-    rows["stack_only_ms"] = score(held_out, dataset, predictor, with_source=False)["predicted_ms"]
+    rows["stack_only_ms"] = score(held_out, dataset, predictor, with_campaign=False)["predicted_ms"]
     rows["linear_ms"] = _linear(_of_device(split.train, device), held_out, dataset)
     return Report(rows, _by_family(rows), _in_space(split, dataset, predictor, device))
 
@@ -102,7 +102,7 @@ def _mapes(part: pd.DataFrame) -> dict:
         "mape": ours.mape,
         "median_ape": ours.median_ape,
         "bias": ours.bias,
-        "mape_without_source": summarise(part["stack_only_ms"], truth).mape,
+        "mape_without_campaign": summarise(part["stack_only_ms"], truth).mape,
         "mape_roofline": summarise(part["roofline_ms"], truth).mape,
         "mape_linear": summarise(part["linear_ms"], truth).mape,
     }

@@ -10,19 +10,19 @@ from gnnperf.datasets.dataset import Dataset
 from gnnperf.devices import get_device
 from gnnperf.devices.roofline import graph_roofline_ms
 from gnnperf.predictor import Predictor
-from gnnperf.training.samples import conditions_of
+from gnnperf.training.samples import campaign_name, conditions_of
 
 _CHUNK = 64
 
 
-def score(frame: pd.DataFrame, dataset: Dataset, predictor: Predictor, *, with_source: bool = True) -> pd.DataFrame:
+def score(frame: pd.DataFrame, dataset: Dataset, predictor: Predictor, *, with_campaign: bool = True) -> pd.DataFrame:
     """Predict every row.
 
     Args:
         frame: rows of the schema.
         dataset: where their graphs are.
         predictor: the exported network, exactly as it ships.
-        with_source: use the measurement campaign's learned effect where the network knows the campaign (from other
+        with_campaign: use the measurement campaign's learned effect where the network knows the campaign (from other
             families' rows); without it the row is predicted for its stack alone, as a user's file is.
 
     Returns:
@@ -34,8 +34,8 @@ def score(frame: pd.DataFrame, dataset: Dataset, predictor: Predictor, *, with_s
         chunk = rows[begin : begin + _CHUNK]
         graphs = [dataset.graphs[row.graph_key].at_batch(row.batch) for row in chunk]
         cases = [(get_device(row.device), conditions_of(row)) for row in chunk]
-        sources = [row.source for row in chunk] if with_source else None
-        predicted[begin : begin + len(chunk)] = predictor.latencies(graphs, cases, sources)[0]
+        campaigns = [campaign_name(row.source, row.device) for row in chunk] if with_campaign else None
+        predicted[begin : begin + len(chunk)] = predictor.latencies(graphs, cases, campaigns)[0]
         roofline[begin : begin + len(chunk)] = [
             graph_roofline_ms(graph, device, Precision(row.precision)) * _roofline_passes(row.phase)
             for graph, (device, _), row in zip(graphs, cases, chunk, strict=True)

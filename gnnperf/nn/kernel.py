@@ -52,12 +52,15 @@ def smooth_max(a: Tensor, b: Tensor, exponent: float | Tensor = _SMOOTHNESS) -> 
 class KernelModel(nn.Module):
     """Time of each operator's kernel on a device.
 
-    A product of ``m x k`` by ``k x n`` is padded to whole tiles, tiles come in waves over the multiprocessors, short
-    inner dimensions and 3x3 stride-1 convolutions (Winograd; Lavin and Gray 2016) change the attainable rate. The
-    kernel takes the smooth maximum of compute and memory time (roofline; Williams et al. 2009) plus a shortest time.
+    A product of ``m x k`` by ``k x n`` is cut into tiles that come in waves over the multiprocessors; libraries choose
+    the tile for which padding, the last wave and the tile's own efficiency together cost least. Short inner dimensions
+    and 3x3 stride-1 convolutions (Winograd; Lavin and Gray 2016) change the attainable rate. The kernel takes the
+    smooth maximum of compute and memory time (roofline; Williams et al. 2009) plus a shortest time.
     """
 
-    TILE_M, TILE_N, PAD_K = 128.0, 64.0, 8.0
+    # Rows and columns of the tiles of common SGEMM kernels, and the share of the best rate that each can reach.
+    TILES = ((128, 128, 1.0), (128, 64, 0.95), (128, 32, 0.8), (64, 64, 0.8), (32, 32, 0.5))
+    PAD_K = 8.0
 
     def __init__(self) -> None:
         super().__init__()
@@ -66,7 +69,7 @@ class KernelModel(nn.Module):
         self.log_shortest_ms = nn.Parameter(_class_table(_SHORTEST_KERNEL_MS, {OpClass.VIEW: 1e-5}))
         self.log_winograd_gain = nn.Parameter(torch.tensor(math.log(1.8)))
         self.log_half_k = nn.Parameter(torch.tensor(math.log(8.0)))
-        self.wave_weight = nn.Parameter(torch.tensor(0.0))
+        self.tile_logit = nn.Parameter(torch.logit(torch.tensor([share for _, _, share in self.TILES]), eps=0.03))
 
         product = torch.zeros(NUM_CLASSES)
         product[list(PRODUCT_CLASSES)] = 1.0
@@ -96,19 +99,21 @@ class KernelModel(nn.Module):
             sm_count: ``[N]``.
 
         Returns:
-            ``[N]`` milliseconds and ``[N, 4]`` traits of the kernel (log compute / memory, share of the last wave in
-            use, padding, log tiles per multiprocessor), which describe the regime that the kernel runs in.
+            ``[N]`` milliseconds and ``[N, 4]`` traits of the kernel (log compute / memory, efficiency of the best tile,
+            padding of k, log waves of the smallest tile), which describe the regime that the kernel runs in.
         """
         m, n, k, count = gemm
-        padded_m = torch.ceil(m / 32) * 32
-        padded_n = torch.ceil(n / 32) * 32
+        shares = torch.sigmoid(self.tile_logit)
+        efficiency = torch.full_like(m, 1e-3)
+        waves = torch.zeros_like(m)
+        for (tile_m, tile_n, _), share in zip(self.TILES, shares.unbind(0), strict=True):
+            tiles_m, tiles_n = torch.ceil(m / tile_m), torch.ceil(n / tile_n)
+            tile_waves = tiles_m * tiles_n * count / sm_count
+            in_use = tile_waves / torch.ceil(tile_waves).clamp_min(1.0)
+            filled = m * n / (tiles_m * tiles_n * (tile_m * tile_n)).clamp_min(1.0)
+            efficiency = torch.maximum(efficiency, share * in_use * filled)
+            waves = torch.maximum(waves, tile_waves)
         padded_k = torch.ceil(k / self.PAD_K) * self.PAD_K
-        tiles = torch.ceil(m / self.TILE_M) * torch.ceil(n / self.TILE_N) * count
-        waves = tiles / sm_count
-        in_use = (waves / torch.ceil(waves).clamp_min(1.0)).clamp(1e-2, 1.0)
-
-        weight = torch.sigmoid(self.wave_weight)
-        occupancy = (1 - weight) + weight * in_use
         half_k = torch.exp(self.log_half_k)
         inner = k / (k + half_k)
         winograd = (
@@ -121,8 +126,8 @@ class KernelModel(nn.Module):
         rate = peak_flops * torch.exp(self.log_compute_share[op_class] + winograd * self.log_winograd_gain)
         # Depthwise convolutions run on kernels of their own: no tiles, no padding.
         tiled = (op_class != OpClass.DEPTHWISE_CONV).float()
-        product_flops = 2 * count * torch.where(tiled > 0, padded_m * padded_n * padded_k, m * n * k)
-        efficiency = torch.where(tiled > 0, occupancy * inner.clamp_min(1e-2), torch.ones_like(occupancy))
+        efficiency = torch.where(tiled > 0, efficiency * inner.clamp_min(1e-2), torch.ones_like(efficiency))
+        product_flops = 2 * count * m * n * torch.where(tiled > 0, padded_k, k)
         compute_ms = 1e3 * (product_flops / efficiency + other_flops) / rate
         memory_ms = 1e3 * moved_bytes / (bandwidth_bytes_s * torch.exp(self.log_memory_share[op_class]))
         time_ms = smooth_max(compute_ms, memory_ms) + torch.exp(self.log_shortest_ms[op_class])
@@ -131,8 +136,8 @@ class KernelModel(nn.Module):
         traits = torch.stack(
             [
                 torch.log((compute_ms + 1e-6) / (memory_ms + 1e-6)),
-                in_use,
-                torch.log(((padded_m * padded_n * padded_k) / (m * n * k).clamp_min(1.0)).clamp_min(1.0)),
+                efficiency,
+                torch.log(padded_k / k.clamp_min(1.0) + 1e-6).clamp_min(0.0),
                 torch.log1p(waves),
             ],
             dim=1,

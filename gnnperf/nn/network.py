@@ -41,7 +41,20 @@ _PHASE_PARTS = {
     Phase.TRAINING: (1.0, 1.0, 1.0),
 }
 _COPY_SHARE = {Window.DEVICE: 1.0, Window.PINNED_COPY: 0.75, Window.PAGEABLE_COPY: 0.35, Window.SESSION: 0.35}
-_EFFECTS = ("host", "compute", "memory", "backward", "constant", "copy")
+# Random effects and their prior standard deviations (of the logarithm): between stacks, and between the measurement
+# campaigns of one stack. Hosts differ much (processor, interpreter), device libraries little.
+_EFFECTS = {
+    "host": (0.5, 0.5),
+    "compute": (0.2, 0.15),
+    "memory": (0.2, 0.15),
+    "backward": (0.2, 0.1),
+    "constant": (1.0, 1.0),
+    "copy": (0.5, 0.5),
+}
+_CLASS_EFFECT_DEVIATION = 0.3
+_LAUNCH_FIELDS = ("kernel_h", "kernel_w", "stride", "dilation", "gemm_count")
+_LAUNCH_BOUND = 0.6
+_DEVICE_SHARE_BOUND = 0.4
 _DEVICE = {name: index for index, name in enumerate(DEVICE_FIELDS)}
 # Typical magnitudes, so that logarithms of device features are of order one.
 _DEVICE_SCALE = {"peak_flops": 1e13, "tensor_flops": 1e13, "peak_fp32_flops": 1e13, "bandwidth_bytes_s": 5e11,
@@ -63,7 +76,7 @@ class NetworkConfig:
         dropout: in the GraphSAGE blocks.
         local_bound: largest log correction from the operator alone.
         context_bound: largest log correction from the context.
-        sources: measurement campaigns that have an effect of their own, beside the stack's.
+        campaigns: measurement campaigns (one source on one machine) with an effect of their own, beside the stack's.
     """
 
     depth: int = 2
@@ -75,7 +88,7 @@ class NetworkConfig:
     dropout: float = 0.0
     local_bound: float = 1.5
     context_bound: float = 0.6
-    sources: tuple[str, ...] = ()
+    campaigns: tuple[str, ...] = ()
 
     def to_dict(self) -> dict:
         """Plain data for YAML, JSON and checkpoints."""
@@ -89,7 +102,7 @@ class Prediction:
     Attributes:
         latency_ms: ``[G]``.
         node_ms: ``[N]`` each operator's part of it.
-        local: ``[N, 2]`` and context: ``[N, 3]``: the corrections, for regularisation.
+        local: ``[N, 2]`` and context: ``[N, 2]``: the corrections of forward and backward, for regularisation.
     """
 
     latency_ms: Tensor
@@ -127,23 +140,25 @@ class LatencyNetwork(nn.Module):
         self.config = config
         class_width = 16
         stack_width = 6
-        node_width = len(NODE_FIELDS) + self.OPERATOR_TRAITS + 1
         device_width = len(DEVICE_FIELDS) + len(Precision)
 
         self.kernel = KernelModel()
         self.class_embedding = nn.Embedding(NUM_CLASSES, class_width)
-        self.stack_embedding = nn.Embedding(len(Stack), stack_width)
-        nn.init.normal_(self.stack_embedding.weight, std=0.1)
-        inputs = node_width + class_width + device_width + stack_width
+        inputs = len(NODE_FIELDS) + self.OPERATOR_TRAITS + class_width + len(Precision)
         self.local = _mlp(inputs, config.local_width, 2)
+        # The device enters the corrections of operators through dimensionless traits alone, and launches not at all:
+        # a faster device must not become slower by being described differently.
+        self.device_share = _mlp(device_width, 16, 2)
+        self.launch = _mlp(class_width + len(_LAUNCH_FIELDS), 32, 1)
 
         edge_width = self.EDGE_WIDTH if config.edge_features else 0
         self.encoder = nn.Linear(inputs, config.width)
         self.blocks = nn.ModuleList(
             ResidualSAGE(config.width, edge_width, config.aggregator, config.dropout) for _ in range(config.depth)
         )
-        self.context = _mlp(config.width, config.width, 3)
+        self.context = _mlp(config.width, config.width, 2)
         if config.readout == "pooled":
+            self.stack_embedding = nn.Embedding(len(Stack), stack_width)
             self.pooled = _mlp(2 * config.width + device_width + stack_width + len(Phase), config.width, 1)
         elif config.readout != "roofline":
             raise ValueError(f"readout must be 'roofline' or 'pooled', not {config.readout!r}")
@@ -164,8 +179,10 @@ class LatencyNetwork(nn.Module):
         self.log_overlap = nn.Parameter(torch.tensor(math.log(4.0)))
 
         self.stack_effect = nn.Parameter(torch.zeros(len(Stack), len(_EFFECTS)))
+        # Frameworks implement some classes much worse than others (Caffe's batch normalisation, say).
+        self.stack_class_effect = nn.Parameter(torch.zeros(len(Stack), NUM_CLASSES))
         # Row 0 belongs to predictions for no campaign in particular and stays zero.
-        self.source_effect = nn.Parameter(torch.zeros((len(config.sources) + 1) * len(Stack), len(_EFFECTS)))
+        self.campaign_effect = nn.Parameter(torch.zeros((len(config.campaigns) + 1) * len(Stack), len(_EFFECTS)))
 
         def table(values: list) -> Tensor:
             return torch.tensor(values, dtype=torch.float32)
@@ -176,6 +193,7 @@ class LatencyNetwork(nn.Module):
         self.register_buffer("update_traffic", table([_UPDATE_TRAFFIC[o] for o in Optimizer]), persistent=False)
         self.register_buffer("bytes_scale", table([_BYTES_SCALE[p] for p in Precision]), persistent=False)
         self.register_buffer("phase_parts", table([_PHASE_PARTS[p] for p in Phase]), persistent=False)
+        self.register_buffer("effect_deviation", table(list(_EFFECTS.values())), persistent=False)
         self.register_buffer(
             "device_scale", table([_DEVICE_SCALE.get(name, 1.0) for name in DEVICE_FIELDS]), persistent=False
         )
@@ -202,25 +220,28 @@ class LatencyNetwork(nn.Module):
             node_graph: ``[N]`` int64.
             graph: ``[G, 3]`` bytes in, bytes out, batch.
             device: ``[G, len(DEVICE_FIELDS)]`` raw, SI units, for the graph's precision.
-            conditions: ``[G, 6]`` int64: phase, precision, stack, window, optimizer, source (0: none in particular).
+            conditions: ``[G, 6]`` int64: phase, precision, stack, window, optimizer, campaign (0: none in particular).
             context_on: ``[G]`` 1 or 0, switches the context correction of whole graphs off (dropout in training).
         """
         num_graphs = graph.shape[0]
-        phase, precision, stack, window, optimizer, source = conditions.unbind(1)
-        effect = self.stack_effect[stack] + self.source_effect[source * len(Stack) + stack] * (source > 0)[:, None]
+        phase, precision, stack, window, optimizer, campaign = conditions.unbind(1)
+        effect = self.stack_effect[stack] + self.campaign_effect[campaign * len(Stack) + stack] * (campaign > 0)[:, None]
         host_effect, compute_effect, memory_effect, backward_effect, constant_effect, copy_effect = effect.unbind(1)
 
+        device_log = torch.log(device / self.device_scale + 1e-3)
+        device_input = torch.cat([device_log, nn.functional.one_hot(precision, len(Precision)).float()], dim=1)
+        device_share = _DEVICE_SHARE_BOUND * torch.tanh(self.device_share(device_input))
         # Matrix products reach tensor cores in part: somewhere between the ordinary peak and theirs.
         peak = device[:, _DEVICE["peak_flops"]]
         tensor_ratio = (device[:, _DEVICE["tensor_flops"]] / peak)[node_graph]
         is_product = self.is_product[op_class]
-        node_peak = (peak * torch.exp(-compute_effect))[node_graph] * torch.where(
+        node_peak = (peak * torch.exp(device_share[:, 0] - compute_effect))[node_graph] * torch.where(
             is_product > 0, tensor_ratio ** torch.sigmoid(self.tensor_core_use), torch.ones_like(tensor_ratio)
         )
         scale = self.bytes_scale[precision]
         hardware = [
             node_peak,
-            (device[:, _DEVICE["bandwidth_bytes_s"]] * torch.exp(-memory_effect) / scale)[node_graph],
+            (device[:, _DEVICE["bandwidth_bytes_s"]] * torch.exp(device_share[:, 1] - memory_effect) / scale)[node_graph],
             device[:, _DEVICE["sm_count"]][node_graph],
         ]
         m, n, k, count = (node[:, FIELD[name]] for name in ("gemm_m", "gemm_n", "gemm_k", "gemm_count"))
@@ -230,21 +251,12 @@ class LatencyNetwork(nn.Module):
             op_class == OpClass.VIEW, torch.zeros_like(weight_bytes), activation_bytes + weight_bytes
         )
         other_flops = (node[:, FIELD["flops"]] - 2 * node[:, FIELD["macs"]]).clamp_min(0.0)
+        class_effect = torch.exp(self.stack_class_effect[stack[node_graph], op_class])
         forward_ms, traits = self.kernel(op_class, node, (m, n, k, count), moved_bytes, other_flops, *hardware)
 
-        device_log = torch.log(device / self.device_scale + 1e-3)
-        device_input = torch.cat([device_log, nn.functional.one_hot(precision, len(Precision)).float()], dim=1)
-        features = torch.cat(
-            [
-                torch.log1p(node) / 8,
-                traits,
-                torch.log(forward_ms * 100)[:, None] / 4,
-                self.class_embedding(op_class),
-                device_input[node_graph],
-                self.stack_embedding(stack)[node_graph],
-            ],
-            dim=1,
-        )
+        precision_input = nn.functional.one_hot(precision, len(Precision)).float()
+        classes = self.class_embedding(op_class)
+        features = torch.cat([torch.log1p(node) / 8, traits, classes, precision_input[node_graph]], dim=1)
         local = self.config.local_bound * torch.tanh(self.local(features)) * is_product[:, None]
 
         state = torch.relu(self.encoder(features))
@@ -263,13 +275,15 @@ class LatencyNetwork(nn.Module):
 
         parts = self.phase_parts[phase]
         keeps_activations = (phase != 0).float()[node_graph]
-        forward_ms = forward_ms * torch.exp(
+        forward_ms = forward_ms * class_effect * torch.exp(
             local[:, 0] + context[:, 0] + keeps_activations * nn.functional.softplus(self.train_forward[op_class])
         )
         backward_ms = self._backward_ms(
             op_class, node, (m, n, k, count), moved_bytes, other_flops, hardware, edge_index
-        ) * torch.exp(local[:, 1] + context[:, 1] + backward_effect[node_graph])
-        host_ms = torch.exp(self.log_host_ms[op_class] + context[:, 2] + host_effect[node_graph]) * node[
+        ) * class_effect * torch.exp(local[:, 1] + context[:, 1] + backward_effect[node_graph])
+        launch_fields = torch.log1p(node[:, [FIELD[name] for name in _LAUNCH_FIELDS]])
+        launch = _LAUNCH_BOUND * torch.tanh(self.launch(torch.cat([classes, launch_fields], dim=1))[:, 0])
+        host_ms = torch.exp(self.log_host_ms[op_class] + launch + host_effect[node_graph]) * node[
             :, FIELD["repeats"]
         ].clamp_min(1.0)
 
@@ -345,6 +359,10 @@ class LatencyNetwork(nn.Module):
         product_ms = input_ms * has_source * input_factor + weight_ms * weight_factor
         return torch.where(is_product > 0, product_ms, other_ms * has_source)
 
-    def effect_penalty(self, stack_weight: float = 1.0, source_weight: float = 3.0) -> Tensor:
-        """Negative log prior of the random effects (Gaussian around zero; the source's narrower than the stack's)."""
-        return stack_weight * self.stack_effect.square().sum() + source_weight * self.source_effect.square().sum()
+    def effect_penalty(self) -> Tensor:
+        """Negative log prior of the random effects, up to a constant: Gaussian around zero."""
+        return (
+            (self.stack_effect / self.effect_deviation[:, 0]).square().sum()
+            + (self.campaign_effect / self.effect_deviation[:, 1]).square().sum()
+            + (self.stack_class_effect / _CLASS_EFFECT_DEVIATION).square().sum()
+        )

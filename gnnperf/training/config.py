@@ -66,25 +66,28 @@ class OptimisationConfig(_Section):
     Attributes:
         steps: optimisation steps; the learning rate follows one cosine to zero over them.
         learning_rate: peak, for the networks' weights.
-        physics_learning_rate: peak, for the analytic constants and the random effects.
+        physics_learning_rate: peak, for the analytic constants.
+        effect_learning_rate: peak, for the random effects; few rows of a step move each of them.
         weight_decay: AdamW's, on the networks' weights.
         loss: ``log_ratio`` or ``maple``.
         beta: see :func:`gnnperf.nn.losses.log_ratio_loss`.
-        effect_weight: strength of the prior on stack and source effects.
+        effect_weight: strength of the prior on stack and campaign effects.
         correction_weight: strength of the pull of local and context corrections to zero.
         context_dropout: chance that a graph is predicted without context corrections in a step.
+        campaign_dropout: chance that a graph is predicted without its campaign's effect in a step.
     """
 
     steps: int = Field(6000, ge=1, le=10**9)
     learning_rate: float = Field(2e-3, gt=0, le=10)
     physics_learning_rate: float = Field(5e-3, gt=0, le=10)
+    effect_learning_rate: float = Field(3e-2, gt=0, le=10)
     weight_decay: float = Field(1e-4, ge=0)
     loss: Literal["log_ratio", "maple"] = "log_ratio"
     beta: float = Field(0.05, gt=0)
     effect_weight: float = Field(2e-4, ge=0)
     correction_weight: float = Field(0.02, ge=0)
     context_dropout: float = Field(0.3, ge=0, lt=1)
-    source_dropout: float = Field(0.2, ge=0, lt=1)
+    campaign_dropout: float = Field(0.2, ge=0, lt=1)
     batch: BatchMix = BatchMix()
     loss_weight: dict[Literal["model", "search_space", "layer"], NonNegativeFloat] = {
         "model": 1.0,

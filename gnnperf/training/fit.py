@@ -20,7 +20,7 @@ from gnnperf.training.config import TrainingConfig
 from gnnperf.training.module import LatencyModule
 from gnnperf.training.predictor_files import write_predictor
 from gnnperf.training.quiet import quiet
-from gnnperf.training.samples import TrainingSteps
+from gnnperf.training.samples import TrainingSteps, row_campaigns
 from gnnperf.training.split import Split, split_rows
 
 # Architectures without a latency of their own in the training set, on which the corrections are pulled to zero.
@@ -81,8 +81,8 @@ def fit(
 
 def _fit(config: TrainingConfig, dataset: Dataset, split: Split, folder: Path, callbacks: tuple[Callback, ...]) -> None:
     torch.manual_seed(config.seed)
-    sources = tuple(sorted(split.train["source"].astype(str).unique()))
-    network = LatencyNetwork(NetworkConfig(**config.network.model_dump(), sources=sources))
+    campaigns = tuple(sorted(set(row_campaigns(split.train))))
+    network = LatencyNetwork(NetworkConfig(**config.network.model_dump(), campaigns=campaigns))
     module = LatencyModule(network, config.optimisation)
 
     path = folder / CHECKPOINT_FILE
@@ -106,7 +106,7 @@ def _fit(config: TrainingConfig, dataset: Dataset, split: Split, folder: Path, c
             enable_model_summary=False,
         )
         loader = DataLoader(
-            _steps(config, dataset, split, sources),
+            _steps(config, dataset, split, campaigns),
             batch_size=None,
             sampler=_StepsFrom(done.step if done else 0, total),
         )
@@ -122,11 +122,11 @@ def _fit(config: TrainingConfig, dataset: Dataset, split: Split, folder: Path, c
     write_predictor(folder, network, config, split, dataset.graphs, seconds)
 
 
-def _steps(config: TrainingConfig, dataset: Dataset, split: Split, sources: tuple[str, ...]) -> TrainingSteps:
+def _steps(config: TrainingConfig, dataset: Dataset, split: Split, campaigns: tuple[str, ...]) -> TrainingSteps:
     return TrainingSteps(
         split.train,
         dataset.graphs,
-        sources,
+        campaigns,
         config.optimisation.batch,
         config.optimisation.loss_weight,
         unlabelled_graphs() if config.optimisation.batch.unlabelled else [],

@@ -12,7 +12,7 @@ from gnnperf.nn.network import LatencyNetwork
 from gnnperf.training.config import OptimisationConfig
 from gnnperf.training.samples import Step
 
-_NETWORK_PARTS = ("local", "encoder", "blocks", "context", "pooled", "class_embedding", "stack_embedding")
+_NETWORK_PARTS = ("local", "encoder", "blocks", "context", "pooled", "class_embedding", "stack_embedding", "launch", "device_share")
 _LARGEST_GRADIENT = 1.0
 
 
@@ -31,9 +31,9 @@ class LatencyModule(lightning.LightningModule):
         torch.manual_seed(step.seed)
         num_graphs = step.latency_ms.shape[0]
         context_on = (torch.rand(num_graphs) >= config.context_dropout).float()
-        source_on = torch.rand(num_graphs) >= config.source_dropout
+        campaign_on = torch.rand(num_graphs) >= config.campaign_dropout
         conditions = step.conditions.clone()
-        conditions[:, 5] *= source_on
+        conditions[:, 5] *= campaign_on
         predicted = self.network(*step.graphs, step.device, conditions, context_on)
         labelled = step.weight > 0
         loss = LOSSES[config.loss](
@@ -64,13 +64,15 @@ class LatencyModule(lightning.LightningModule):
 
     def configure_optimizers(self) -> dict:  # noqa: D102
         config = self.config
-        networks, physics = [], []
+        networks, physics, effects = [], [], []
         for name, parameter in self.network.named_parameters():
-            (networks if name.split(".")[0] in _NETWORK_PARTS else physics).append(parameter)
+            part = networks if name.split(".")[0] in _NETWORK_PARTS else effects if "_effect" in name else physics
+            part.append(parameter)
         optimizer = torch.optim.AdamW(
             [
                 {"params": networks, "lr": config.learning_rate, "weight_decay": config.weight_decay},
                 {"params": physics, "lr": config.physics_learning_rate, "weight_decay": 0.0},
+                {"params": effects, "lr": config.effect_learning_rate, "weight_decay": 0.0},
             ]
         )
         schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, config.steps)

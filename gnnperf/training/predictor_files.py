@@ -48,7 +48,7 @@ def write_predictor(
         "format": 1,
         "name": config.name,
         "date": date.today().isoformat(),
-        "sources": list(network.config.sources),
+        "campaigns": list(network.config.campaigns),
         "domain": training_domain(split.train, graphs).to_dict(),
         "config": config.model_dump(mode="json"),
         "network": network.config.to_dict(),

@@ -48,15 +48,29 @@ def row_group(frame: pd.DataFrame) -> np.ndarray:
     return np.where((frame["kind"] == "layer").to_numpy(), "layer", np.where(space, "search_space", "model"))
 
 
-def row_conditions(frame: pd.DataFrame, sources: tuple[str, ...]) -> np.ndarray:
-    """``[rows, 6]`` int64: what the network takes as ``conditions``; an unknown source is 0."""
+def row_campaigns(frame: pd.DataFrame) -> np.ndarray:
+    """``[rows]`` names of measurement campaigns: a source measures each device in a machine of its own."""
+    source, device = pd.Categorical(frame["source"]), pd.Categorical(frame["device"])
+    names = np.array([[campaign_name(s, d) for d in device.categories] for s in source.categories], object)
+    return names[source.codes, device.codes]
+
+
+def campaign_name(source: str, device: str) -> str:
+    """How the network knows a campaign."""
+    return f"{source}/{device}"
+
+
+def row_conditions(frame: pd.DataFrame, campaigns: tuple[str, ...]) -> np.ndarray:
+    """``[rows, 6]`` int64: what the network takes as ``conditions``; an unknown campaign is 0."""
     enums = {"phase": Phase, "precision": Precision, "stack": Stack, "window": Window, "optimizer": Optimizer}
     values = {name: {str(member): i for i, member in enumerate(enum)} for name, enum in enums.items()}
-    values["source"] = {name: i + 1 for i, name in enumerate(sources)}
     columns = []
     for name, numbers in values.items():
         column = pd.Categorical(frame[name])
         columns.append(np.array([numbers.get(category, 0) for category in column.categories])[column.codes])
+    known = {name: i + 1 for i, name in enumerate(campaigns)}
+    names, codes = np.unique(row_campaigns(frame).astype(str), return_inverse=True)
+    columns.append(np.array([known.get(name, 0) for name in names])[codes])
     return np.stack(columns, axis=1).astype(np.int64)
 
 
@@ -81,7 +95,7 @@ class TrainingSteps(TorchDataset):
     Args:
         frame: rows to train on.
         store: their graphs.
-        sources: campaigns that the network knows.
+        campaigns: those that the network knows.
         mix: how many graphs of each kind a step has.
         loss_weight: weight in the loss by kind of row; 0 where a kind is not named.
         unlabelled: graphs without latencies, at batch 1.
@@ -93,7 +107,7 @@ class TrainingSteps(TorchDataset):
         self,
         frame: pd.DataFrame,
         store: GraphStore,
-        sources: tuple[str, ...],
+        campaigns: tuple[str, ...],
         mix: BatchMix,
         loss_weight: dict[str, float],
         unlabelled: list[GraphArrays],
@@ -110,7 +124,7 @@ class TrainingSteps(TorchDataset):
         self._batch = frame["batch"].to_numpy()
         self._latency = frame["latency_ms"].to_numpy(np.float32)
         self._device = row_devices(frame)
-        self._conditions = row_conditions(frame, sources)
+        self._conditions = row_conditions(frame, campaigns)
         group = row_group(frame)
         self._rows = {name: np.flatnonzero(group == name) for name in ("model", "search_space", "layer")}
         cells = frame.iloc[self._rows["model"]][["source", "device", "stack", "phase", "precision"]]

@@ -20,8 +20,8 @@ from gnnperf.training.split import split_rows
 class KnownPredictor:
     """Says the truth of ``tiny_dataset`` times 1.1, times 1.2 where the campaign is not told."""
 
-    def latencies(self, graphs, cases, sources=None):
-        factor = 1.1 if sources is not None else 1.2
+    def latencies(self, graphs, cases, campaigns=None):
+        factor = 1.1 if campaigns is not None else 1.2
         passes = [1.5 if conditions.phase == Phase.INFERENCE else 7.5 for _, conditions in cases]
         return np.array([
             factor * (part * graph_roofline_ms(graph, device) + 0.1)
@@ -50,7 +50,7 @@ def test_held_out_families_are_reported_by_phase_and_stack_on_one_device(tiny_da
     totals = families[families["family"] == "all"].set_index("phase")
     assert totals.loc["inference", "rows"] == 6
     np.testing.assert_allclose(families["mape"], 0.1, rtol=1e-6)
-    np.testing.assert_allclose(families["mape_without_source"], 0.2, rtol=1e-6)
+    np.testing.assert_allclose(families["mape_without_campaign"], 0.2, rtol=1e-6)
     np.testing.assert_allclose(families["bias"], 0.1, rtol=1e-6)
 
 

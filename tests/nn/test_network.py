@@ -19,7 +19,7 @@ SPREAD = 0.3
 def network(**config) -> LatencyNetwork:
     """Random weights everywhere, as training could leave them."""
     torch.manual_seed(0)
-    net = LatencyNetwork(NetworkConfig(sources=("one", "two"), **config)).eval()
+    net = LatencyNetwork(NetworkConfig(campaigns=("one", "two"), **config)).eval()
     with torch.no_grad():
         for parameter in net.parameters():
             parameter.add_(torch.randn_like(parameter) * SPREAD)
@@ -62,7 +62,7 @@ def chain(length: int = 6, seed: int = 0) -> dict[str, torch.Tensor]:
 
 
 def with_conditions(inputs: dict, **values: int) -> dict:
-    columns = ("phase", "precision", "stack", "window", "optimizer", "source")
+    columns = ("phase", "precision", "stack", "window", "optimizer", "campaign")
     conditions = inputs["conditions"].clone()
     for name, value in values.items():
         conditions[:, columns.index(name)] = value
@@ -170,9 +170,9 @@ def test_unknown_campaign_has_no_effect_of_its_own():
     net, inputs = network(), chain()
     before = net(**inputs).latency_ms.item()
     with torch.no_grad():
-        net.source_effect.add_(1.0)
+        net.campaign_effect.add_(1.0)
     assert net(**inputs).latency_ms.item() == before
-    assert net(**with_conditions(inputs, source=1)).latency_ms.item() != before
+    assert net(**with_conditions(inputs, campaign=1)).latency_ms.item() != before
 
 
 @pytest.mark.parametrize("part", ["bandwidth_bytes_s", "peak_flops"])
