@@ -2,8 +2,8 @@
 
 Every operator gets a device time and a host (launch) time. Both start from an analytic model and are corrected within
 bounds: by a local network that knows the operator alone, and by a residual GraphSAGE network that knows its context
-(fusion, cache reuse, overlap). The bounds are what makes the network transfer to families it has never seen; see
-docs/design of the readout in :class:`LatencyNetwork`.
+(fusion, cache reuse, overlap). The bounds are what makes the network transfer to families it has never seen;
+docs/network.md has the whole picture.
 """
 
 from __future__ import annotations
