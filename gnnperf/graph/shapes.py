@@ -18,6 +18,9 @@ from gnnperf.graph.values import tensor_value
 
 Shape = tuple[int, ...]
 
+# Not inferred for the whole graph at once: the onnx package aborts the process where a Slice, maybe in a body, meets a
+# negative size, as it comes from a window larger than its input.
+_LEFT_TO_TRACING = frozenset({"Slice", "If", "Loop", "Scan"})
 _FIRST_OPSET_WITH_INFERENCE = 7  # of most operators; Upsample's is the last
 
 
@@ -63,6 +66,10 @@ def infer_types(model: onnx.ModelProto, input_shapes: Mapping[str, Shape | None]
     del graph.value_info[:]
     for value in graph.output:
         value.type.Clear()
+    if any(node.op_type in _LEFT_TO_TRACING for node in graph.node):
+        nodes = [node for node in graph.node if node.op_type not in _LEFT_TO_TRACING]
+        del graph.node[:]
+        graph.node.extend(nodes)
     kept = []
     for tensor in graph.initializer:
         # An integer initializer whose payload is gone would be taken for an empty shape: make it an input instead.

@@ -228,7 +228,7 @@ class _Tracer:
         body, scanned = attributes["body"], attributes["num_scan_inputs"]
         inputs = [scope[name] for name in node.input if name]
         states, sequences = inputs[: len(inputs) - scanned], inputs[len(inputs) - scanned :]
-        axes = attributes.get("scan_input_axes") or [0] * scanned
+        axes = attributes.get("scan_input_axes") or [0] * len(sequences)
         names = [value.name for value in body.input]
         arguments = {n: _body_argument(n, t, t.shape) for n, t in zip(names, states, strict=False)}
         trips = None

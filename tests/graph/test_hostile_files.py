@@ -78,6 +78,26 @@ def test_an_expansion_to_billions_of_dimensions_is_refused():
         read_graph(source)
 
 
+@pytest.mark.parametrize("inside_a_branch", [False, True])
+def test_a_slice_of_what_a_too_large_window_leaves_does_not_abort(inside_a_branch):
+    """ONNX's inference gives the convolution negative sizes, and ends the whole process on slicing those."""
+    nodes = [helper.make_node("Conv", ["x", "w"], ["h"]), helper.make_node("Slice", ["h", "i", "i", "i"], ["y"])]
+    inputs, constants = [value("x", [1, 3, 2, 2])], [weight("w", 4, 3, 5, 5), ints("i", 1)]
+    if inside_a_branch:
+        branch = helper.make_graph(
+            [helper.make_node("Slice", ["h", "i", "i", "i"], ["q"])], "b", [], [value("q", None)]
+        )
+        nodes[1] = helper.make_node("If", ["c"], ["y"], then_branch=branch, else_branch=branch)
+        inputs.append(value("c", [], TensorProto.BOOL))
+    assert not any(node.resolved for node in read_graph(model(nodes, inputs, ["y"], constants)).nodes)
+
+
+def test_a_scan_over_billions_of_inputs_takes_no_memory_for_them():
+    body = helper.make_graph([helper.make_node("Relu", ["s"], ["t"])], "body", [value("s", None)], [value("t", None)])
+    scan = single("Scan", {"x": [5, 4]}, num_scan_inputs=2**62, body=body)
+    assert read_graph(scan).nodes[-1].op_type == "Scan"
+
+
 @pytest.mark.parametrize("op_type", ["Where", "Sum"])
 def test_small_constants_are_not_broadcast_into_gigabytes(op_type):
     shapes = [ints("s0", 1024, 1, 1), ints("s1", 1024, 1), ints("s2", 1024)]
