@@ -8,7 +8,7 @@ from gnnperf.training.config import BatchMix
 from gnnperf.training.fit import UNLABELLED
 from gnnperf.training.samples import TrainingSteps, row_group
 
-SOURCES = ("campaign-1080ti", "campaign-v100-pcie-32gb")
+CAMPAIGNS = ("campaign-1080ti/1080ti", "campaign-v100-pcie-32gb/v100-pcie-32gb")
 
 
 @pytest.fixture
@@ -17,7 +17,7 @@ def steps(tiny_dataset):
         mix = BatchMix(**({"model": 4, "search_space": 3, "layer": 2, "unlabelled": 0} | mix))
         unlabelled = [tiny_dataset.graphs[key] for key in list(tiny_dataset.graphs.keys())[:2]]
         weight = {"model": 1.0, "layer": 0.5}
-        return TrainingSteps(tiny_dataset.frame, tiny_dataset.graphs, SOURCES, mix, weight, unlabelled, 20, seed)
+        return TrainingSteps(tiny_dataset.frame, tiny_dataset.graphs, CAMPAIGNS, mix, weight, unlabelled, 20, seed)
 
     return make
 
@@ -50,7 +50,7 @@ def test_latency_graph_device_and_source_of_a_step_belong_together(steps, tiny_d
         for latency, graph, conditions in zip(step.latency_ms, step.graphs[5], step.conditions, strict=True):
             row = frame[np.isclose(frame["latency_ms"], float(latency), rtol=1e-6)].iloc[0]
             assert row["batch"] == int(graph[2])
-            assert SOURCES[int(conditions[5]) - 1] == row["source"] == f"campaign-{row['device']}"
+            assert CAMPAIGNS[int(conditions[5]) - 1] == f"{row['source']}/{row['device']}"
             assert int(conditions[0]) == {"inference": 0, "training": 3}[row["phase"]]
 
 

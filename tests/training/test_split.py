@@ -1,5 +1,6 @@
 """Rows held out are never among those trained on."""
 
+import pandas as pd
 import pytest
 
 from gnnperf.errors import TrainingError
@@ -55,3 +56,19 @@ def test_layers_are_drawn_by_the_seed(tiny_dataset):
 def test_names_without_rows_and_empty_training_sets_are_refused(tiny_dataset, config, message):
     with pytest.raises(TrainingError, match=message):
         split_rows(tiny_dataset.frame, DataConfig(**config), seed=0)
+
+
+def test_only_gpus_are_trained_on_unless_devices_are_named(tiny_dataset):
+    frame = tiny_dataset.frame.copy()
+    frame["device"] = frame["device"].astype(str).replace("v100-pcie-32gb", "xeon-gold-6226")
+    assert set(split_rows(frame, DataConfig(held_out_families=()), 0).train["device"]) == {"1080ti"}
+    named = DataConfig(held_out_families=(), devices=("xeon-gold-6226",))
+    assert set(split_rows(frame, named, 0).train["device"]) == {"xeon-gold-6226"}
+
+
+def test_rows_that_ran_without_what_made_the_others_fast_are_not_trained_on(tiny_dataset):
+    frame = tiny_dataset.frame.copy()
+    broken = frame.assign(source="dlinfbench", device="1080", stack="pytorch-0.1")
+    sound = frame.assign(source="dlinfbench", device="1080", stack="mxnet")
+    train = split_rows(pd.concat([broken, sound], ignore_index=True), DataConfig(held_out_families=()), 0).train
+    assert set(train["stack"]) == {"mxnet"}
