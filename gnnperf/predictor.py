@@ -14,7 +14,7 @@ from gnnperf.devices import Device, get_device
 from gnnperf.devices.features import device_features
 from gnnperf.devices.roofline import graph_roofline_ms
 from gnnperf.domain import Domain
-from gnnperf.errors import GnnperfError
+from gnnperf.errors import GnnperfError, ModelFileError
 from gnnperf.graph import GraphArrays, OpGraph, collate, read_graph, to_arrays
 
 NETWORK_FILE = "network.onnx"
@@ -168,20 +168,35 @@ class Predictor:
         Raises:
             ModelFileError: the file cannot be read or the shapes do not fit it.
             DeviceError: the device is unknown or its description invalid.
+            GnnperfError: a condition is unknown.
             ValueError: there is no such phase, precision, stack, window or optimizer.
         """
-        graph = (
-            source
-            if isinstance(source, OpGraph)
-            else read_graph(source, batch=batch, dims=dims, input_shapes=input_shapes)
-        )
-        conditions = Conditions(Phase(phase), Precision(precision), Stack(stack), Window(window), Optimizer(optimizer))
+        if not isinstance(source, OpGraph):
+            graph = read_graph(source, batch=batch, dims=dims, input_shapes=input_shapes)
+        elif batch is not None or dims or input_shapes:
+            raise ModelFileError("an OpGraph has its shapes already: give batch, dims and input_shapes to read_graph")
+        else:
+            graph = source
+        try:
+            conditions = Conditions(
+                Phase(phase), Precision(precision), Stack(stack), Window(window), Optimizer(optimizer)
+            )
+        except ValueError as error:
+            raise GnnperfError(f"{error}; gnnperf.conditions lists what there is") from None
         return self.predict_graph(graph, [(get_device(device), conditions)])[0]
 
     def predict_graph(self, graph: OpGraph, cases: Iterable[tuple[Device, Conditions]]) -> list[LatencyPrediction]:
-        """Predict one graph for several devices and conditions in one run of the network."""
+        """Predict one graph for several devices and conditions in one run of the network.
+
+        Raises:
+            ModelFileError: the graph has no operators.
+        """
+        if not graph.nodes:
+            raise ModelFileError(f"{graph.name} computes nothing: all of it is constant, or it has no operators")
         arrays = to_arrays(graph)
         cases = [(device, _effective(conditions)) for device, conditions in cases]
+        if not cases:
+            return []
         latency_ms, node_ms = self.latencies([arrays] * len(cases), cases)
         predictions = []
         for (device, conditions), latency, nodes in zip(cases, latency_ms, node_ms, strict=True):

@@ -12,7 +12,7 @@ from gnnperf import Predictor, zoo
 from gnnperf.conditions import Conditions, Optimizer, Phase, Precision
 from gnnperf.devices import get_device
 from gnnperf.errors import DeviceError, GnnperfError, ModelFileError
-from gnnperf.graph import read_graph, to_arrays
+from gnnperf.graph import OpGraph, read_graph, to_arrays
 from gnnperf.resources import resource
 
 SHIPPED = resource("pretrained/base")
@@ -91,7 +91,7 @@ def test_an_unknown_campaign_is_predicted_as_none(predictor, graphs):
         ({"source": b"junk"}, ModelFileError),
         ({"device": "no such card"}, DeviceError),
         ({"batch": 0}, ModelFileError),
-        ({"phase": "sideways"}, ValueError),
+        ({"phase": "sideways"}, GnnperfError),
     ],
 )
 def test_what_cannot_be_predicted_raises_what_is_documented(predictor, arguments, error):
@@ -119,6 +119,24 @@ def test_a_network_with_other_inputs_is_refused_when_loaded(tmp_path):
     onnx.save(model, folder / "network.onnx")
     with pytest.raises(GnnperfError, match=r"network\.onnx is not a network that"):
         Predictor.load(folder)
+
+
+def test_a_condition_that_does_not_exist_is_one_line(predictor):
+    with pytest.raises(GnnperfError, match="'x' is not a valid Stack"):
+        predictor.predict(zoo.build("lenet"), stack="x")
+
+
+def test_a_graph_has_its_shapes_already(predictor):
+    graph = read_graph(zoo.build("lenet"))
+    assert predictor.predict(graph).batch == 1
+    with pytest.raises(ModelFileError, match="give batch"):
+        predictor.predict(graph, batch=8)
+
+
+def test_a_graph_without_operators_is_refused_and_no_cases_are_no_predictions(predictor):
+    with pytest.raises(ModelFileError, match="no operators"):
+        predictor.predict(OpGraph("empty"))
+    assert predictor.predict_graph(read_graph(zoo.build("lenet")), []) == []
 
 
 # ---- physics that the shipped weights have to respect ----

@@ -24,7 +24,7 @@ def accuracy_tables(result: Report, width: int) -> Iterator[Table]:
         table = _table(
             "MAPE in % on families that were held out",
             ("phase", "family", "stack", *(("source",) if with_source else ())),
-            ("rows", "gnnperf", "+source", "linear", "roofline"),
+            ("rows", "gnnperf", "+campaign", "linear", "roofline"),
         )
         for row in result.families.itertuples(index=False):
             table.add_row(

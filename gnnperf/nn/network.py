@@ -225,7 +225,9 @@ class LatencyNetwork(nn.Module):
         """
         num_graphs = graph.shape[0]
         phase, precision, stack, window, optimizer, campaign = conditions.unbind(1)
-        effect = self.stack_effect[stack] + self.campaign_effect[campaign * len(Stack) + stack] * (campaign > 0)[:, None]
+        effect = (
+            self.stack_effect[stack] + self.campaign_effect[campaign * len(Stack) + stack] * (campaign > 0)[:, None]
+        )
         host_effect, compute_effect, memory_effect, backward_effect, constant_effect, copy_effect = effect.unbind(1)
 
         device_log = torch.log(device / self.device_scale + 1e-3)
@@ -241,7 +243,9 @@ class LatencyNetwork(nn.Module):
         scale = self.bytes_scale[precision]
         hardware = [
             node_peak,
-            (device[:, _DEVICE["bandwidth_bytes_s"]] * torch.exp(device_share[:, 1] - memory_effect) / scale)[node_graph],
+            (device[:, _DEVICE["bandwidth_bytes_s"]] * torch.exp(device_share[:, 1] - memory_effect) / scale)[
+                node_graph
+            ],
             device[:, _DEVICE["sm_count"]][node_graph],
         ]
         m, n, k, count = (node[:, FIELD[name]] for name in ("gemm_m", "gemm_n", "gemm_k", "gemm_count"))
@@ -275,12 +279,18 @@ class LatencyNetwork(nn.Module):
 
         parts = self.phase_parts[phase]
         keeps_activations = (phase != 0).float()[node_graph]
-        forward_ms = forward_ms * class_effect * torch.exp(
-            local[:, 0] + context[:, 0] + keeps_activations * nn.functional.softplus(self.train_forward[op_class])
+        forward_ms = (
+            forward_ms
+            * class_effect
+            * torch.exp(
+                local[:, 0] + context[:, 0] + keeps_activations * nn.functional.softplus(self.train_forward[op_class])
+            )
         )
-        backward_ms = self._backward_ms(
-            op_class, node, (m, n, k, count), moved_bytes, other_flops, hardware, edge_index
-        ) * class_effect * torch.exp(local[:, 1] + context[:, 1] + backward_effect[node_graph])
+        backward_ms = (
+            self._backward_ms(op_class, node, (m, n, k, count), moved_bytes, other_flops, hardware, edge_index)
+            * class_effect
+            * torch.exp(local[:, 1] + context[:, 1] + backward_effect[node_graph])
+        )
         launch_fields = torch.log1p(node[:, [FIELD[name] for name in _LAUNCH_FIELDS]])
         launch = _LAUNCH_BOUND * torch.tanh(self.launch(torch.cat([classes, launch_fields], dim=1))[:, 0])
         host_ms = torch.exp(self.log_host_ms[op_class] + launch + host_effect[node_graph]) * node[

@@ -12,7 +12,6 @@ from gnnperf.nn.network import LatencyNetwork
 from gnnperf.training.config import OptimisationConfig
 from gnnperf.training.samples import Step
 
-_NETWORK_PARTS = ("local", "encoder", "blocks", "context", "pooled", "class_embedding", "stack_embedding", "launch", "device_share")
 _LARGEST_GRADIENT = 1.0
 
 
@@ -66,7 +65,10 @@ class LatencyModule(lightning.LightningModule):
         config = self.config
         networks, physics, effects = [], [], []
         for name, parameter in self.network.named_parameters():
-            part = networks if name.split(".")[0] in _NETWORK_PARTS else effects if "_effect" in name else physics
+            if name.endswith("_effect"):
+                part = effects
+            else:  # constants lie in the network itself and in its kernel model, weights in its layers
+                part = networks if "." in name.removeprefix("kernel.") else physics
             part.append(parameter)
         optimizer = torch.optim.AdamW(
             [
