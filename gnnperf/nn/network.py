@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict, dataclass
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -52,6 +53,18 @@ _EFFECTS = {
     "copy": (0.5, 0.5),
 }
 _CLASS_EFFECT_DEVIATION = 0.3
+_UPDATE_BANDWIDTH_SHARE = 0.75
+_WORK_FIELDS = (
+    "gemm_m",
+    "gemm_n",
+    "gemm_k",
+    "gemm_count",
+    "input_bytes",
+    "output_bytes",
+    "weight_bytes",
+    "flops",
+    "macs",
+)
 _LAUNCH_FIELDS = ("kernel_h", "kernel_w", "stride", "dilation", "gemm_count")
 _LAUNCH_BOUND = 0.6
 _DEVICE_SHARE_BOUND = 0.4
@@ -111,6 +124,15 @@ class Prediction:
     context: Tensor
 
 
+class _Work(NamedTuple):
+    """What operators have to do, ``[N]`` each; ``product`` is m, n, k, count."""
+
+    product: tuple[Tensor, ...]
+    moved_bytes: Tensor
+    weight_bytes: Tensor
+    other_flops: Tensor
+
+
 def _mlp(inputs: int, hidden: int, outputs: int) -> nn.Sequential:
     last = nn.Linear(hidden, outputs)
     nn.init.zeros_(last.weight)  # start at the analytic model: no correction
@@ -138,8 +160,7 @@ class LatencyNetwork(nn.Module):
     def __init__(self, config: NetworkConfig) -> None:
         super().__init__()
         self.config = config
-        class_width = 16
-        stack_width = 6
+        class_width, stack_width = 16, 6
         device_width = len(DEVICE_FIELDS) + len(Precision)
 
         self.kernel = KernelModel()
@@ -225,149 +246,154 @@ class LatencyNetwork(nn.Module):
         """
         num_graphs = graph.shape[0]
         phase, precision, stack, window, optimizer, campaign = conditions.unbind(1)
-        effect = (
-            self.stack_effect[stack] + self.campaign_effect[campaign * len(Stack) + stack] * (campaign > 0)[:, None]
-        )
+        known = (campaign > 0)[:, None]
+        effect = self.stack_effect[stack] + self.campaign_effect[campaign * len(Stack) + stack] * known
         host_effect, compute_effect, memory_effect, backward_effect, constant_effect, copy_effect = effect.unbind(1)
-
-        device_log = torch.log(device / self.device_scale + 1e-3)
-        device_input = torch.cat([device_log, nn.functional.one_hot(precision, len(Precision)).float()], dim=1)
-        device_share = _DEVICE_SHARE_BOUND * torch.tanh(self.device_share(device_input))
-        # Matrix products reach tensor cores in part: somewhere between the ordinary peak and theirs.
-        peak = device[:, _DEVICE["peak_flops"]]
-        tensor_ratio = (device[:, _DEVICE["tensor_flops"]] / peak)[node_graph]
-        is_product = self.is_product[op_class]
-        node_peak = (peak * torch.exp(device_share[:, 0] - compute_effect))[node_graph] * torch.where(
-            is_product > 0, tensor_ratio ** torch.sigmoid(self.tensor_core_use), torch.ones_like(tensor_ratio)
-        )
-        scale = self.bytes_scale[precision]
-        hardware = [
-            node_peak,
-            (device[:, _DEVICE["bandwidth_bytes_s"]] * torch.exp(device_share[:, 1] - memory_effect) / scale)[
-                node_graph
-            ],
-            device[:, _DEVICE["sm_count"]][node_graph],
-        ]
-        m, n, k, count = (node[:, FIELD[name]] for name in ("gemm_m", "gemm_n", "gemm_k", "gemm_count"))
-        activation_bytes = node[:, FIELD["input_bytes"]] + node[:, FIELD["output_bytes"]]
-        weight_bytes = node[:, FIELD["weight_bytes"]]
-        moved_bytes = torch.where(
-            op_class == OpClass.VIEW, torch.zeros_like(weight_bytes), activation_bytes + weight_bytes
-        )
-        other_flops = (node[:, FIELD["flops"]] - 2 * node[:, FIELD["macs"]]).clamp_min(0.0)
         class_effect = torch.exp(self.stack_class_effect[stack[node_graph], op_class])
-        forward_ms, traits = self.kernel(op_class, node, (m, n, k, count), moved_bytes, other_flops, *hardware)
 
-        precision_input = nn.functional.one_hot(precision, len(Precision)).float()
+        device_input = self._device_input(device, precision)
+        work = self._work(op_class, node)
+        hardware = self._hardware(op_class, node_graph, device, device_input, precision, compute_effect, memory_effect)
+        forward_ms, traits = self.kernel(op_class, node, work.product, work.moved_bytes, work.other_flops, *hardware)
+
         classes = self.class_embedding(op_class)
-        features = torch.cat([torch.log1p(node) / 8, traits, classes, precision_input[node_graph]], dim=1)
-        local = self.config.local_bound * torch.tanh(self.local(features)) * is_product[:, None]
-
-        state = torch.relu(self.encoder(features))
-        tensor_log = torch.log1p(edge_bytes)
-        l2_log = torch.log(device[:, _DEVICE["l2_bytes"]])[node_graph][edge_index[0]]
-        edge = torch.stack(
-            [tensor_log / 16, torch.tanh((tensor_log - l2_log) / 2), torch.sigmoid(l2_log - tensor_log)], 1
-        )
-        for block in self.blocks:
-            state = block(state, edge_index, edge)
-        context = self.config.context_bound * torch.tanh(self.context(state))
-        if self.config.depth == 0:
-            context = context * 0
+        precision_input = nn.functional.one_hot(precision, len(Precision)).float()[node_graph]
+        features = torch.cat([torch.log1p(node) / 8, traits, classes, precision_input], dim=1)
+        local = self.config.local_bound * torch.tanh(self.local(features)) * self.is_product[op_class][:, None]
+        l2_bytes = device[:, _DEVICE["l2_bytes"]][node_graph]
+        state = self._states(features, edge_index, edge_bytes, l2_bytes)
+        context = self.config.context_bound * torch.tanh(self.context(state)) * min(self.config.depth, 1)
         if context_on is not None:
             context = context * context_on[node_graph][:, None]
 
-        parts = self.phase_parts[phase]
-        keeps_activations = (phase != 0).float()[node_graph]
-        forward_ms = (
-            forward_ms
-            * class_effect
-            * torch.exp(
-                local[:, 0] + context[:, 0] + keeps_activations * nn.functional.softplus(self.train_forward[op_class])
-            )
-        )
-        backward_ms = (
-            self._backward_ms(op_class, node, (m, n, k, count), moved_bytes, other_flops, hardware, edge_index)
-            * class_effect
-            * torch.exp(local[:, 1] + context[:, 1] + backward_effect[node_graph])
-        )
-        launch_fields = torch.log1p(node[:, [FIELD[name] for name in _LAUNCH_FIELDS]])
-        launch = _LAUNCH_BOUND * torch.tanh(self.launch(torch.cat([classes, launch_fields], dim=1))[:, 0])
-        host_ms = torch.exp(self.log_host_ms[op_class] + launch + host_effect[node_graph]) * node[
-            :, FIELD["repeats"]
-        ].clamp_min(1.0)
-
-        has_weights = (weight_bytes > 0).float()
+        correction = local + context
+        keeps_activations = (phase != 0).float()[node_graph] * nn.functional.softplus(self.train_forward[op_class])
+        forward_ms = forward_ms * class_effect * torch.exp(correction[:, 0] + keeps_activations)
+        backward_ms = self._backward_ms(op_class, node, work, hardware, edge_index)
+        backward_ms = backward_ms * class_effect * torch.exp(correction[:, 1] + backward_effect[node_graph])
+        bandwidth_bytes_s = hardware[1]
         update = optimizer[node_graph]
-        update_ms = (
-            1e3 * weight_bytes * self.update_traffic[update] * torch.exp(self.log_update[update]) / (0.75 * hardware[1])
-        )
-        update_host_ms = (
-            has_weights * (update > 0) * torch.exp(self.log_update_host_ms[update] + host_effect[node_graph])
-        )
+        traffic = self.update_traffic[update] * torch.exp(self.log_update[update])
+        update_ms = 1e3 * work.weight_bytes * traffic / (_UPDATE_BANDWIDTH_SHARE * bandwidth_bytes_s)
 
+        host_factor = torch.exp(host_effect[node_graph])
+        launch_ms = self._launch_ms(op_class, node, classes) * host_factor
+        updates = (work.weight_bytes > 0).float() * (update > 0)
+        update_launch_ms = updates * torch.exp(self.log_update_host_ms[update]) * host_factor
+
+        parts = self.phase_parts[phase]
         forward_part, backward_part, update_part = parts[node_graph].unbind(1)
         node_device_ms = forward_part * forward_ms + backward_part * backward_ms + update_part * update_ms
-        node_host_ms = (
-            forward_part + backward_part * torch.exp(self.log_backward_host)
-        ) * host_ms + update_part * update_host_ms
-        device_ms = _sum_by_graph(node_device_ms, node_graph, num_graphs)
-        host_total_ms = _sum_by_graph(node_host_ms, node_graph, num_graphs)
-        overlap = torch.exp(self.log_overlap).clamp(1.5, 12.0)
-        busy_ms = smooth_max(host_total_ms, device_ms, overlap)
+        launches = forward_part + backward_part * torch.exp(self.log_backward_host)
+        node_host_ms = launches * launch_ms + update_part * update_launch_ms
+        busy_ms, node_ms = self._overlap(node_host_ms, node_device_ms, node_graph, num_graphs)
 
-        # Each operator's share of the smooth maximum, by its gradient (Euler: the p-norm is homogeneous).
-        host_weight = (host_total_ms / busy_ms.clamp_min(1e-9)) ** (overlap - 1)
-        device_weight = (device_ms / busy_ms.clamp_min(1e-9)) ** (overlap - 1)
-        node_ms = host_weight[node_graph] * node_host_ms + device_weight[node_graph] * node_device_ms
-
-        copied_bytes = graph[:, 0] * (window > 0) + graph[:, 1] * (window == 3)
-        copy_rate = device[:, _DEVICE["pcie_bytes_s"]] * torch.exp(self.log_copy_share[window] - copy_effect)
-        copy_ms = 1e3 * copied_bytes * scale / copy_rate
+        copied_bytes = (graph[:, 0] * (window > 0) + graph[:, 1] * (window == 3)) * self.bytes_scale[precision]
+        copy_bytes_s = device[:, _DEVICE["pcie_bytes_s"]] * torch.exp(self.log_copy_share[window] - copy_effect)
         constant_ms = (parts[:, :2] @ torch.exp(self.log_constant_ms)) * torch.exp(constant_effect)
-        latency_ms = busy_ms + constant_ms + copy_ms
+        latency_ms = busy_ms + constant_ms + 1e3 * copied_bytes / copy_bytes_s
 
         if self.config.readout == "pooled":
-            total = _sum_by_graph(torch.ones_like(forward_ms), node_graph, num_graphs).clamp_min(1.0)
-            summed = torch.zeros(num_graphs, state.shape[1]).index_add(0, node_graph, state)
-            pooled = torch.cat(
-                [
-                    torch.log1p(summed),
-                    summed / total[:, None],
-                    device_input,
-                    self.stack_embedding(stack),
-                    nn.functional.one_hot(phase, len(Phase)).float(),
-                ],
-                dim=1,
-            )
-            factor = torch.exp(self.pooled(pooled)[:, 0])
+            factor = self._pooled_factor(state, node_graph, num_graphs, device_input, stack, phase)
             latency_ms, node_ms = latency_ms * factor, node_ms * factor[node_graph]
         return Prediction(latency_ms, node_ms, local, context)
 
-    def _backward_ms(
+    def _device_input(self, device: Tensor, precision: Tensor) -> Tensor:
+        """``[G, D]`` device features as logarithms of order one, and the precision."""
+        scaled = torch.log(device / self.device_scale + 1e-3)
+        return torch.cat([scaled, nn.functional.one_hot(precision, len(Precision)).float()], dim=1)
+
+    @staticmethod
+    def _work(op_class: Tensor, node: Tensor) -> _Work:
+        columns = {name: node[:, FIELD[name]] for name in _WORK_FIELDS}
+        all_bytes = columns["input_bytes"] + columns["output_bytes"] + columns["weight_bytes"]
+        return _Work(
+            product=tuple(columns[name] for name in ("gemm_m", "gemm_n", "gemm_k", "gemm_count")),
+            moved_bytes=torch.where(op_class == OpClass.VIEW, torch.zeros_like(all_bytes), all_bytes),
+            weight_bytes=columns["weight_bytes"],
+            other_flops=(columns["flops"] - 2 * columns["macs"]).clamp_min(0.0),
+        )
+
+    def _hardware(
         self,
         op_class: Tensor,
-        node: Tensor,
-        gemm: tuple[Tensor, Tensor, Tensor, Tensor],
-        moved_bytes: Tensor,
-        other_flops: Tensor,
-        hardware: list[Tensor],
-        edge_index: Tensor,
+        node_graph: Tensor,
+        device: Tensor,
+        device_input: Tensor,
+        precision: Tensor,
+        compute_effect: Tensor,
+        memory_effect: Tensor,
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """``[N]`` rate in FLOP/s, bandwidth in FP32-equivalent bytes/s, and multiprocessors, as each operator sees."""
+        share = _DEVICE_SHARE_BOUND * torch.tanh(self.device_share(device_input))
+        peak = device[:, _DEVICE["peak_flops"]]
+        # Products reach tensor cores in part: somewhere between the ordinary peak and theirs.
+        tensor_ratio = (device[:, _DEVICE["tensor_flops"]] / peak)[node_graph]
+        gain = tensor_ratio ** torch.sigmoid(self.tensor_core_use)
+        gain = torch.where(self.is_product[op_class] > 0, gain, torch.ones_like(gain))
+        rate = (peak * torch.exp(share[:, 0] - compute_effect))[node_graph] * gain
+        bandwidth = device[:, _DEVICE["bandwidth_bytes_s"]] * torch.exp(share[:, 1] - memory_effect)
+        return rate, (bandwidth / self.bytes_scale[precision])[node_graph], device[:, _DEVICE["sm_count"]][node_graph]
+
+    def _states(self, features: Tensor, edge_index: Tensor, edge_bytes: Tensor, l2_bytes: Tensor) -> Tensor:
+        """``[N, width]`` operator states after message passing; a tensor that fits into L2 may be read from there."""
+        state = torch.relu(self.encoder(features))
+        size, cache = torch.log1p(edge_bytes), torch.log(l2_bytes)[edge_index[0]]
+        edge = torch.stack([size / 16, torch.tanh((size - cache) / 2), torch.sigmoid(cache - size)], dim=1)
+        for block in self.blocks:
+            state = block(state, edge_index, edge)
+        return state
+
+    def _launch_ms(self, op_class: Tensor, node: Tensor, classes: Tensor) -> Tensor:
+        fields = torch.log1p(node[:, [FIELD[name] for name in _LAUNCH_FIELDS]])
+        correction = _LAUNCH_BOUND * torch.tanh(self.launch(torch.cat([classes, fields], dim=1))[:, 0])
+        return torch.exp(self.log_host_ms[op_class] + correction) * node[:, FIELD["repeats"]].clamp_min(1.0)
+
+    def _overlap(
+        self, node_host_ms: Tensor, node_device_ms: Tensor, node_graph: Tensor, num_graphs: int
+    ) -> tuple[Tensor, Tensor]:
+        """``[G]`` time in which host and device work side by side, and each operator's part of it.
+
+        The parts are the gradient of the p-norm times the operator's own times; they sum to it, as it is homogeneous.
+        """
+        host_ms = _sum_by_graph(node_host_ms, node_graph, num_graphs)
+        device_ms = _sum_by_graph(node_device_ms, node_graph, num_graphs)
+        exponent = torch.exp(self.log_overlap).clamp(1.5, 12.0)
+        busy_ms = smooth_max(host_ms, device_ms, exponent)
+        host_weight = (host_ms / busy_ms.clamp_min(1e-9)) ** (exponent - 1)
+        device_weight = (device_ms / busy_ms.clamp_min(1e-9)) ** (exponent - 1)
+        return busy_ms, host_weight[node_graph] * node_host_ms + device_weight[node_graph] * node_device_ms
+
+    def _pooled_factor(
+        self, state: Tensor, node_graph: Tensor, num_graphs: int, device_input: Tensor, stack: Tensor, phase: Tensor
+    ) -> Tensor:
+        """``[G]`` what the pooled readout multiplies the latency by."""
+        size = _sum_by_graph(torch.ones_like(state[:, 0]), node_graph, num_graphs).clamp_min(1.0)
+        summed = torch.zeros(num_graphs, state.shape[1]).index_add(0, node_graph, state)
+        phase_input = nn.functional.one_hot(phase, len(Phase)).float()
+        pooled = [torch.log1p(summed), summed / size[:, None], device_input, self.stack_embedding(stack), phase_input]
+        return torch.exp(self.pooled(torch.cat(pooled, dim=1))[:, 0])
+
+    def _backward_ms(
+        self, op_class: Tensor, node: Tensor, work: _Work, hardware: tuple[Tensor, Tensor, Tensor], edge_index: Tensor
     ) -> Tensor:
         """Gradients of products are two more products; all other operators move about as much data again."""
-        m, n, k, count = gemm
-        memory_factor = torch.exp(self.log_backward_memory[op_class])
-        is_product = self.is_product[op_class]
-        # No gradient flows into the network's input, so its first operators compute weight gradients alone.
-        has_source = torch.zeros_like(m).index_fill(0, edge_index[1], 1.0)
-        input_ms, _ = self.kernel(op_class, node, (m, k, n, count), moved_bytes, other_flops, *hardware)
-        weight_ms, _ = self.kernel(op_class, node, (k, n, m, count), moved_bytes, other_flops, *hardware)
-        other_ms, _ = self.kernel(
-            op_class, node, (m * 0, n * 0, k * 0, count), moved_bytes * memory_factor, other_flops, *hardware
+        m, n, k, count = work.product
+        none = torch.zeros_like(m)
+
+        def kernel_ms(product: tuple[Tensor, ...], moved_bytes: Tensor) -> Tensor:
+            return self.kernel(op_class, node, product, moved_bytes, work.other_flops, *hardware)[0]
+
+        input_ms = kernel_ms((m, k, n, count), work.moved_bytes)
+        weight_ms = kernel_ms((k, n, m, count), work.moved_bytes)
+        other_ms = kernel_ms(
+            (none, none, none, count), work.moved_bytes * torch.exp(self.log_backward_memory[op_class])
         )
+        # No gradient flows into the network's input, so its first operators compute weight gradients alone.
+        has_source = none.index_fill(0, edge_index[1], 1.0)
         input_factor, weight_factor = torch.exp(self.log_backward_compute).unbind(0)
         product_ms = input_ms * has_source * input_factor + weight_ms * weight_factor
-        return torch.where(is_product > 0, product_ms, other_ms * has_source)
+        return torch.where(self.is_product[op_class] > 0, product_ms, other_ms * has_source)
 
     def effect_penalty(self) -> Tensor:
         """Negative log prior of the random effects, up to a constant: Gaussian around zero."""
