@@ -52,7 +52,9 @@ _EFFECTS = {
     "constant": (1.0, 1.0),
     "copy": (0.5, 0.5),
 }
-_CLASS_EFFECT_DEVIATION = 0.3
+# The same for a stack's effect on operator classes: frameworks share cuDNN and cuBLAS for their products, but bring
+# kernels of their own for everything else, above all for normalisation.
+_CLASS_EFFECT = {"product": 0.1, "normalisation": 1.0, "other": 0.4}
 _UPDATE_BANDWIDTH_SHARE = 0.75
 _WORK_FIELDS = (
     "gemm_m",
@@ -187,7 +189,8 @@ class LatencyNetwork(nn.Module):
         host_ms = torch.full((NUM_CLASSES,), math.log(0.010))
         host_ms[OpClass.VIEW] = math.log(0.002)
         self.log_host_ms = nn.Parameter(host_ms)
-        # What a forward pass costs more when it keeps activations; softplus, so that it never costs less.
+        # What a forward pass costs more when it is part of a training step (batch statistics, dropout); softplus, so
+        # that it never costs less. Products are the same in both.
         self.train_forward = nn.Parameter(torch.full((NUM_CLASSES,), -4.0))
         self.log_backward_memory = nn.Parameter(torch.full((NUM_CLASSES,), math.log(1.5)))
         self.log_backward_compute = nn.Parameter(torch.zeros(2))  # input gradient, weight gradient
@@ -214,6 +217,9 @@ class LatencyNetwork(nn.Module):
         self.register_buffer("update_traffic", table([_UPDATE_TRAFFIC[o] for o in Optimizer]), persistent=False)
         self.register_buffer("bytes_scale", table([_BYTES_SCALE[p] for p in Precision]), persistent=False)
         self.register_buffer("phase_parts", table([_PHASE_PARTS[p] for p in Phase]), persistent=False)
+        deviation = torch.where(product > 0, _CLASS_EFFECT["product"], _CLASS_EFFECT["other"])
+        deviation[[OpClass.BATCH_NORM, OpClass.LAYER_NORM, OpClass.LRN]] = _CLASS_EFFECT["normalisation"]
+        self.register_buffer("class_effect_deviation", deviation, persistent=False)
         self.register_buffer("effect_deviation", table(list(_EFFECTS.values())), persistent=False)
         self.register_buffer(
             "device_scale", table([_DEVICE_SCALE.get(name, 1.0) for name in DEVICE_FIELDS]), persistent=False
@@ -267,8 +273,9 @@ class LatencyNetwork(nn.Module):
             context = context * context_on[node_graph][:, None]
 
         correction = local + context
-        keeps_activations = (phase != 0).float()[node_graph] * nn.functional.softplus(self.train_forward[op_class])
-        forward_ms = forward_ms * class_effect * torch.exp(correction[:, 0] + keeps_activations)
+        in_training = (phase != 0).float()[node_graph] * (1 - self.is_product[op_class])
+        train_forward = in_training * nn.functional.softplus(self.train_forward[op_class])
+        forward_ms = forward_ms * class_effect * torch.exp(correction[:, 0] + train_forward)
         backward_ms = self._backward_ms(op_class, node, work, hardware, edge_index)
         backward_ms = backward_ms * class_effect * torch.exp(correction[:, 1] + backward_effect[node_graph])
         bandwidth_bytes_s = hardware[1]
@@ -400,5 +407,5 @@ class LatencyNetwork(nn.Module):
         return (
             (self.stack_effect / self.effect_deviation[:, 0]).square().sum()
             + (self.campaign_effect / self.effect_deviation[:, 1]).square().sum()
-            + (self.stack_class_effect / _CLASS_EFFECT_DEVIATION).square().sum()
+            + (self.stack_class_effect / self.class_effect_deviation).square().sum()
         )
