@@ -141,11 +141,6 @@ def test_a_graph_without_operators_is_refused_and_no_cases_are_no_predictions(pr
 
 # ---- physics that the shipped weights have to respect ----
 
-# The context correction of launch costs sees device and tensor sizes, so where launches are all that counts, a larger
-# batch or a faster device can come out slower. The bounds that hold are checked; what should hold is expected to fail.
-FALLS_WITH_BATCH = "launch-bound networks: up to 16 % less at twice the batch"
-SLOWER_ON_FASTER = "launch-bound networks: up to 27 % more on a device twice as fast"
-
 
 def latencies(predictor, graphs, device, **conditions):
     return predictor.latencies(graphs, [(device, Conditions(**conditions))] * len(graphs))[0]
@@ -156,11 +151,9 @@ def twice_as_fast(device):
     return dataclasses.replace(device, slug="faster", **{name: 2 * (getattr(device, name) or 0) for name in fields})
 
 
-@pytest.mark.parametrize("phase", [Phase.INFERENCE, Phase.TRAINING])
-@pytest.mark.parametrize(
-    "smallest", [0.8, pytest.param(0.98, marks=pytest.mark.xfail(reason=FALLS_WITH_BATCH, strict=False))]
-)
-def test_latency_grows_with_the_batch(predictor, graphs, smallest, phase):
+# A training step of a launch-bound network may still fall a little where its products change their regime.
+@pytest.mark.parametrize(("phase", "smallest"), [(Phase.INFERENCE, 0.98), (Phase.TRAINING, 0.8)])
+def test_latency_grows_with_the_batch(predictor, graphs, phase, smallest):
     falls = {}
     for name in DEVICES:
         for network, graph in graphs.items():
@@ -191,10 +184,7 @@ def test_a_training_step_takes_at_least_a_forward_pass(predictor, graphs, name, 
 
 
 @pytest.mark.parametrize("batch", [1, 32])
-@pytest.mark.parametrize(
-    "largest", [1.35, pytest.param(1.0 + 1e-4, marks=pytest.mark.xfail(reason=SLOWER_ON_FASTER, strict=False))]
-)
-def test_a_device_twice_as_fast_in_every_respect_is_never_slower(predictor, graphs, largest, batch):
+def test_a_device_twice_as_fast_in_every_respect_is_never_slower(predictor, graphs, batch):
     at_batch = [graph.at_batch(batch) for graph in graphs.values()]
     slower = {}
     for name in DEVICES:
@@ -202,7 +192,9 @@ def test_a_device_twice_as_fast_in_every_respect_is_never_slower(predictor, grap
         for phase in (Phase.INFERENCE, Phase.TRAINING):
             fast = latencies(predictor, at_batch, twice_as_fast(device), phase=phase)
             ratios = fast / latencies(predictor, at_batch, device, phase=phase)
-            slower |= {(network, name): ratio for network, ratio in zip(graphs, ratios, strict=True) if ratio > largest}
+            slower |= {
+                (network, name): ratio for network, ratio in zip(graphs, ratios, strict=True) if ratio > 1 + 1e-4
+            }
     assert not slower
 
 
@@ -212,7 +204,8 @@ def test_a_device_twice_as_fast_is_faster_where_the_device_is_the_limit(predicto
     ratios = latencies(predictor, at_batch, twice_as_fast(get_device(name))) / latencies(
         predictor, at_batch, get_device(name)
     )
-    assert (ratios < 0.75).all() and (ratios > 0.45).all()
+    # Half would be exact. The share of its peak that a device reaches is learned, and grows a little with the peak.
+    assert (ratios < 0.75).all() and (ratios > 0.4).all()
 
 
 def test_large_batches_are_within_reach_of_the_roofline(predictor, graphs):
