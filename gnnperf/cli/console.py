@@ -42,11 +42,16 @@ def print_error(message: str) -> None:
 
 @contextmanager
 def one_line_errors(exit_code: int = EXIT_FAILED) -> Iterator[None]:
-    """Turn a :class:`GnnperfError` (or Ctrl-C) into one line and an exit code instead of a traceback."""
+    """Turn a :class:`GnnperfError`, a missing extra or Ctrl-C into one line and an exit code instead of a traceback."""
     try:
         yield
     except GnnperfError as error:
         print_error(str(error))
+        raise typer.Exit(exit_code) from None
+    except ModuleNotFoundError as error:
+        if (error.name or "gnnperf").startswith("gnnperf"):
+            raise  # a defect of ours, not an extra that was left out
+        print_error(f"this command needs {error.name}, which predicting does not: pip install 'gnnperf[train]'")
         raise typer.Exit(exit_code) from None
     except KeyboardInterrupt:
         stderr.print("interrupted")

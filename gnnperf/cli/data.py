@@ -21,7 +21,7 @@ app = typer.Typer(
     name="data",
     help="Measurements that networks are trained and evaluated on.",
     no_args_is_help=True,
-    rich_markup_mode="rich",
+    rich_markup_mode="markdown",
 )
 
 Folder = Annotated[
@@ -51,7 +51,7 @@ def import_command(
 
     Files are compared with known checksums, rows with their known number. A failed import changes nothing.
 
-    [bold]Examples[/]
+    **Examples**
 
         gnnperf data import published
 
@@ -120,7 +120,7 @@ def list_command(
 ) -> None:
     """List the sources that can be imported, with version, licence and number of rows.
 
-    [bold]Example[/]
+    **Example**
 
         gnnperf data list
     """
@@ -144,7 +144,7 @@ def stats_command(
 ) -> None:
     """Count what the table holds, by source, device and phase.
 
-    [bold]Examples[/]
+    **Examples**
 
         gnnperf data stats --to data
 
@@ -181,7 +181,7 @@ def stats_command(
 def check_command(to: Folder = DEFAULT_FOLDER) -> None:
     """Check every row again, the number of rows a source, and that every graph is there and undamaged.
 
-    [bold]Example[/]
+    **Example**
 
         gnnperf data check --to data
     """

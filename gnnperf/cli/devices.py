@@ -15,7 +15,7 @@ from gnnperf.cli.console import Console, one_line_errors, stderr, stdout
 from gnnperf.devices import Device, DeviceKind, get_device, list_devices
 from gnnperf.errors import DeviceError
 
-app = typer.Typer(rich_markup_mode="rich")
+app = typer.Typer(rich_markup_mode="markdown")
 
 _JSON = typer.Option("--json", help="Print JSON instead of a table.")
 _UNITS = {"mhz": "MHz", "tflops": "TFLOP/s", "gb_s": "GB/s", "mb": "MB", "gb": "GB"}
@@ -29,7 +29,7 @@ def devices(
 ) -> None:
     """List the devices that a latency can be predicted for.
 
-    [bold]Examples[/]
+    **Examples**
 
         gnnperf devices --kind gpu
 
@@ -58,7 +58,7 @@ def show(
 ) -> None:
     """Print everything that is known of one device, and the source of it.
 
-    [bold]Examples[/]
+    **Examples**
 
         gnnperf devices show 1080ti
 
@@ -78,7 +78,7 @@ def template(
 ) -> None:
     """Write a commented YAML file to describe a device of your own.
 
-    [bold]Example[/]
+    **Example**
 
         gnnperf devices template -o my_gpu.yaml
     """

@@ -68,12 +68,13 @@ def _rows_table(rows) -> Table:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for name in ("model", "batch", "phase", "stack", "window"):
         table.add_column(name, no_wrap=True)
-    for name in ("measured ms", "predicted ms", "error"):
+    for name in ("measured ms", "gnnperf", "error", "+campaign", "error"):
         table.add_column(name, justify="right", no_wrap=True)
     table.add_column("truth's source", overflow="fold")
     for row in rows.sort_values(["phase", "family", "model", "stack", "batch"]).itertuples(index=False):
         table.add_row(
             row.model, str(row.batch), row.phase, row.stack, row.window, f"{row.latency_ms:.4g}",
+            f"{row.stack_only_ms:.4g}", f"{row.stack_only_ms / row.latency_ms - 1:+.1%}",
             f"{row.predicted_ms:.4g}", f"{row.predicted_ms / row.latency_ms - 1:+.1%}", f"{row.source}: {row.citation}",
         )  # fmt: skip
     return table

@@ -18,7 +18,7 @@ from gnnperf.errors import ModelFileError
 app = typer.Typer(
     help="List the architectures that come with gnnperf, and write them as ONNX.",
     no_args_is_help=True,
-    rich_markup_mode="rich",
+    rich_markup_mode="markdown",
 )
 
 
@@ -38,7 +38,7 @@ def list_architectures(
 
     GMACs are thousands of millions of multiply-accumulates at batch 1 and the default image size.
 
-    [bold]Examples[/]
+    **Examples**
 
         gnnperf zoo list --family resnet
 
@@ -94,7 +94,7 @@ def export(
 ) -> None:
     """Write an architecture as an ONNX file.
 
-    [bold]Examples[/]
+    **Examples**
 
         gnnperf zoo export resnet50 --batch 16 -o resnet50.onnx
 

@@ -1,12 +1,13 @@
-"""Text from a stranger's file reaches the terminal as text only."""
+"""Text from a stranger's file reaches the terminal as text only; what a user can mend is one line."""
 
 import io
 
 import pytest
+import typer
 from rich.table import Table
 from rich.text import Text
 
-from gnnperf.cli.console import Console
+from gnnperf.cli.console import Console, one_line_errors
 
 
 def printed(renderable) -> str:
@@ -27,3 +28,16 @@ def test_control_characters_are_left_out(character):
 def test_styles_lines_and_other_languages_stay():
     assert printed(Text("層\tb\n", style="bold")).startswith("\x1b[1m層")
     assert printed(Text("a\nb")) == "a\nb\n"
+
+
+def test_a_missing_extra_is_one_line_that_says_what_to_install(capsys):
+    with pytest.raises(typer.Exit) as stopped, one_line_errors():
+        raise ModuleNotFoundError("No module named 'pandas'", name="pandas")
+    assert stopped.value.exit_code == 1
+    printed = capsys.readouterr().err
+    assert "needs pandas" in printed and "gnnperf[train]" in printed and printed.count("\n") == 1
+
+
+def test_a_missing_module_of_our_own_is_a_defect_and_stays_one():
+    with pytest.raises(ModuleNotFoundError), one_line_errors():
+        raise ModuleNotFoundError("No module named 'gnnperf.absent'", name="gnnperf.absent")
