@@ -71,10 +71,15 @@ _LAUNCH_FIELDS = ("kernel_h", "kernel_w", "stride", "dilation", "gemm_count")
 _LAUNCH_BOUND = 0.6
 _DEVICE_SHARE_BOUND = 0.4
 _DEVICE = {name: index for index, name in enumerate(DEVICE_FIELDS)}
-# Typical magnitudes, so that logarithms of device features are of order one.
-_DEVICE_SCALE = {"peak_flops": 1e13, "tensor_flops": 1e13, "peak_fp32_flops": 1e13, "bandwidth_bytes_s": 5e11,
-                 "sm_count": 30.0, "cores": 4e3, "clock_hz": 1.5e9, "l2_bytes": 3e6, "memory_bytes": 1e10,
-                 "pcie_bytes_s": 1.6e10}  # fmt: skip
+# A device's make-up as ratios, over their typical values: a device that is faster in every respect keeps all of them.
+_DEVICE_RATIOS = (
+    ("peak_flops", "bandwidth_bytes_s", 20.0),
+    ("tensor_flops", "peak_flops", 1.0),
+    ("peak_fp32_flops", "peak_flops", 1.0),
+    ("pcie_bytes_s", "bandwidth_bytes_s", 0.03),
+    ("cores", "sm_count", 100.0),
+    ("l2_bytes", "sm_count", 1e5),
+)
 
 
 @dataclass(frozen=True)
@@ -163,14 +168,14 @@ class LatencyNetwork(nn.Module):
         super().__init__()
         self.config = config
         class_width, stack_width = 16, 6
-        device_width = len(DEVICE_FIELDS) + len(Precision)
+        device_width = len(_DEVICE_RATIOS) + len(Precision)
 
         self.kernel = KernelModel()
         self.class_embedding = nn.Embedding(NUM_CLASSES, class_width)
         inputs = len(NODE_FIELDS) + self.OPERATOR_TRAITS + class_width + len(Precision)
         self.local = _mlp(inputs, config.local_width, 2)
-        # The device enters the corrections of operators through dimensionless traits alone, and launches not at all:
-        # a faster device must not become slower by being described differently.
+        # The device enters corrections through dimensionless traits and ratios alone, and launches not at all: a faster
+        # device must not become slower by being described differently.
         self.device_share = _mlp(device_width, 16, 2)
         self.launch = _mlp(class_width + len(_LAUNCH_FIELDS), 32, 1)
 
@@ -221,9 +226,6 @@ class LatencyNetwork(nn.Module):
         deviation[[OpClass.BATCH_NORM, OpClass.LAYER_NORM, OpClass.LRN]] = _CLASS_EFFECT["normalisation"]
         self.register_buffer("class_effect_deviation", deviation, persistent=False)
         self.register_buffer("effect_deviation", table(list(_EFFECTS.values())), persistent=False)
-        self.register_buffer(
-            "device_scale", table([_DEVICE_SCALE.get(name, 1.0) for name in DEVICE_FIELDS]), persistent=False
-        )
 
     def forward(
         self,
@@ -306,9 +308,12 @@ class LatencyNetwork(nn.Module):
         return Prediction(latency_ms, node_ms, local, context)
 
     def _device_input(self, device: Tensor, precision: Tensor) -> Tensor:
-        """``[G, D]`` device features as logarithms of order one, and the precision."""
-        scaled = torch.log(device / self.device_scale + 1e-3)
-        return torch.cat([scaled, nn.functional.one_hot(precision, len(Precision)).float()], dim=1)
+        """``[G, D]`` logarithms of :data:`_DEVICE_RATIOS`, and the precision."""
+        ratios = [
+            torch.log(device[:, _DEVICE[above]] / device[:, _DEVICE[below]] / typical)
+            for above, below, typical in _DEVICE_RATIOS
+        ]
+        return torch.cat([torch.stack(ratios, dim=1), nn.functional.one_hot(precision, len(Precision)).float()], dim=1)
 
     @staticmethod
     def _work(op_class: Tensor, node: Tensor) -> _Work:
