@@ -94,8 +94,8 @@ Whole networks on {", ".join(domain["devices"])}; precisions {", ".join(domain["
 {", ".join(domain["stacks"])}; batches {domain["batch"][0]} to {domain["batch"][1]}.
 
 Never trained on: every row of {", ".join(config["data"]["held_out_families"])} (on any device, of any source), and
-{100 * (1 - config["data"]["search_space_share"]):.0f} % of the graphs of each search space. Nothing was stopped early
-or chosen on them.
+{100 * (1 - config["data"]["search_space_share"]):.0f} % of the graphs of each search space. No run was stopped
+by them. What they had to do with the design is in docs/network.md.
 
 ## Accuracy
 
