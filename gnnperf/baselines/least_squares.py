@@ -1,12 +1,15 @@
-"""The fits that the untrained-network baselines share: least squares on the relative error."""
+"""The fits that the baselines without a network share: least squares on the relative error."""
 
 from __future__ import annotations
 
-from collections.abc import Sized
+from abc import ABC, abstractmethod
+from collections.abc import Sequence, Sized
+from typing import Self
 
 import numpy as np
 
 from gnnperf.errors import DataError
+from gnnperf.graph.arrays import GraphArrays
 
 
 def nonnegative_coefficients(features: np.ndarray, latency_ms: np.ndarray) -> np.ndarray:
@@ -46,3 +49,31 @@ def checked_latency_ms(graphs: Sized, latency_ms: np.ndarray) -> np.ndarray:
         row = int(np.flatnonzero(~(np.isfinite(latency_ms) & (latency_ms > 0)))[0])
         raise DataError(f"latency {latency_ms[row]} of graph {row} is not a positive number of ms")
     return latency_ms
+
+
+class NonNegativeLeastSquares(ABC):
+    """A baseline that is linear in features of a graph, with coefficients that are never negative.
+
+    Attributes:
+        coefficients: ``[F]`` ms for each unit of a feature; set by ``fit``.
+    """
+
+    coefficients: np.ndarray
+
+    def fit(self, graphs: Sequence[GraphArrays], latency_ms: np.ndarray) -> Self:
+        """Fit to ``n`` graphs and their ``[n]`` latencies.
+
+        Raises:
+            DataError: the latencies are not one positive number for each graph.
+        """
+        latency_ms = checked_latency_ms(graphs, latency_ms)
+        self.coefficients = nonnegative_coefficients(self._features(graphs), latency_ms)
+        return self
+
+    def predict(self, graphs: Sequence[GraphArrays]) -> np.ndarray:
+        """``[n]`` latencies in ms."""
+        return self._features(graphs) @ self.coefficients
+
+    @abstractmethod
+    def _features(self, graphs: Sequence[GraphArrays]) -> np.ndarray:
+        """``[n, F]``."""

@@ -11,13 +11,13 @@ from typing import Self
 
 import numpy as np
 
-from gnnperf.baselines.least_squares import checked_latency_ms, nonnegative_coefficients
+from gnnperf.baselines.least_squares import NonNegativeLeastSquares, checked_latency_ms
 from gnnperf.devices.roofline import memory_bytes
 from gnnperf.graph.arrays import GraphArrays
 from gnnperf.graph.opgraph import OpClass
 
 
-class LinearBaseline:
+class LinearBaseline(NonNegativeLeastSquares):
     """Latency = a * MACs + b * bytes + a constant for each operator of a class + a constant.
 
     Non-negative least squares on the relative error. One instance knows one device under one set of conditions.
@@ -26,24 +26,7 @@ class LinearBaseline:
         coefficients: ``[3 + len(OpClass)]`` ms for each MAC, byte, graph and operator of each class; set by ``fit``.
     """
 
-    coefficients: np.ndarray
-
-    def fit(self, graphs: Sequence[GraphArrays], latency_ms: np.ndarray) -> Self:
-        """Fit to ``n`` graphs and their ``[n]`` latencies.
-
-        Raises:
-            DataError: the latencies are not one positive number for each graph.
-        """
-        latency_ms = checked_latency_ms(graphs, latency_ms)
-        self.coefficients = nonnegative_coefficients(self._features(graphs), latency_ms)
-        return self
-
-    def predict(self, graphs: Sequence[GraphArrays]) -> np.ndarray:
-        """``[n]`` latencies in ms."""
-        return self._features(graphs) @ self.coefficients
-
-    @staticmethod
-    def _features(graphs: Sequence[GraphArrays]) -> np.ndarray:
+    def _features(self, graphs: Sequence[GraphArrays]) -> np.ndarray:
         features = np.zeros((len(graphs), 3 + len(OpClass)))
         for row, graph in zip(features, graphs, strict=True):
             runs = graph.op_class != OpClass.VIEW

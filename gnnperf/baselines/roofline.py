@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Self
 
 import numpy as np
 
-from gnnperf.baselines.least_squares import checked_latency_ms, nonnegative_coefficients
+from gnnperf.baselines.least_squares import NonNegativeLeastSquares
 from gnnperf.conditions import Precision
 from gnnperf.devices.device import Device
 from gnnperf.devices.roofline import compute_and_memory_ms
@@ -15,7 +14,7 @@ from gnnperf.graph.arrays import GraphArrays
 from gnnperf.graph.opgraph import OpClass
 
 
-class RooflineBaseline:
+class RooflineBaseline(NonNegativeLeastSquares):
     """Latency = a * time of compute-bound operators + b * time of memory-bound ones + c * operators.
 
     Unfitted, a = b = 1 and c = 0: :func:`gnnperf.devices.roofline.graph_roofline_ms`. Fitted by non-negative least
@@ -30,20 +29,6 @@ class RooflineBaseline:
         self.device = device
         self.precision = precision
         self.coefficients = np.array([1.0, 1.0, 0.0])
-
-    def fit(self, graphs: Sequence[GraphArrays], latency_ms: np.ndarray) -> Self:
-        """Fit the three constants to ``n`` graphs and their ``[n]`` latencies on the device.
-
-        Raises:
-            DataError: the latencies are not one positive number for each graph.
-        """
-        latency_ms = checked_latency_ms(graphs, latency_ms)
-        self.coefficients = nonnegative_coefficients(self._features(graphs), latency_ms)
-        return self
-
-    def predict(self, graphs: Sequence[GraphArrays]) -> np.ndarray:
-        """``[n]`` latencies in ms."""
-        return self._features(graphs) @ self.coefficients
 
     def _features(self, graphs: Sequence[GraphArrays]) -> np.ndarray:
         features = np.empty((len(graphs), 3))

@@ -38,13 +38,13 @@ def headline(predictor: Predictor, phase: str | None = None) -> Report:
 
 def headline_dict(result: Report) -> dict:
     """Plain data for JSON: ``summary`` over all rows (``mape`` is a fraction), every row with its truth's source."""
-    rows = result.rows
+    rows, report_dict = result.rows, result.to_dict()
     return {
         "protocol": "headline",
         "device": REPORTED_DEVICE,
         "summary": summarise(rows["predicted_ms"], rows["latency_ms"]).to_dict(),
-        "by_phase": result.to_dict()["summary"],
-        "families": result.to_dict()["families"],
+        "by_phase": report_dict["summary"],
+        "families": report_dict["families"],
         "rows": [
             {name: None if pd.isna(value) else value for name, value in row.items()}
             for row in rows[list(ROW_FIELDS)].astype(object).to_dict("records")
