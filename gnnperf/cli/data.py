@@ -15,6 +15,7 @@ from gnnperf.errors import DataError
 
 if TYPE_CHECKING:
     from gnnperf.datasets.dataset import Dataset
+    from gnnperf.datasets.graph_store import GraphStore
     from gnnperf.datasets.readers import Source
 
 app = typer.Typer(
@@ -46,6 +47,10 @@ def import_command(
     processes: Annotated[
         int | None, typer.Option(min=1, help="How many processes build graphs; all cores by default.")
     ] = None,
+    graphs: Annotated[
+        Path | None,
+        typer.Option(help="Graphs of networks that the zoo cannot build (timm), as a script has made them."),
+    ] = None,
 ) -> None:
     """Read a public source into the table, in the place of what it gave before.
 
@@ -58,15 +63,22 @@ def import_command(
         gnnperf data import help ~/HELP/data
 
         gnnperf data import all ~/measurements --to data
+
+        gnnperf data import timm ~/measurements/timm --graphs timm_graphs.npz
     """
     with one_line_errors():
         from gnnperf.datasets.dataset import Dataset
+        from gnnperf.datasets.graph_store import GraphStore
 
         todo = _sources(source, path)
+        made = GraphStore.load(graphs) if graphs else None
         dataset = Dataset.open_or_create(to)
         for item, folder in todo:
-            rows = _import_with_bar(item, folder, dataset, not no_verify, processes)
-            stdout.print(f"{item.name}: {rows:,} rows")
+            if source == ALL and item.graphs_from and made is None:
+                stderr.print(f"{item.name}: left out, its graphs have to be made ({item.graphs_from}); see --graphs")
+                continue
+            rows, skipped = _import_with_bar(item, folder, dataset, not no_verify, processes, made)
+            stdout.print(f"{item.name}: {rows:,} rows" + (f", {skipped:,} skipped without a graph" if skipped else ""))
         stdout.print(f"{escape(str(to))}: {len(dataset):,} rows, {len(dataset.graphs):,} graphs")
 
 
@@ -98,7 +110,10 @@ def _folder_of(source: Source, parent: Path) -> Path | None:
     return parent if loose in source.files and (parent / loose).is_file() else None
 
 
-def _import_with_bar(source: Source, folder: Path, dataset: Dataset, verify: bool, processes: int | None) -> int:
+def _import_with_bar(
+    source: Source, folder: Path, dataset: Dataset, verify: bool, processes: int | None, made: GraphStore | None
+) -> tuple[int, int]:
+    """Rows imported, and rows skipped because their graph is not at hand."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     from gnnperf.datasets import importing
@@ -110,8 +125,10 @@ def _import_with_bar(source: Source, folder: Path, dataset: Dataset, verify: boo
         def start(total: int) -> None:
             bar.update(task, description=f"{source.name}: graphs", total=total)
 
-        progress = importing.Progress(start, lambda count: bar.advance(task, count))
-        return importing.import_source(source, folder, dataset, verify, progress, processes)
+        skipped = []
+        progress = importing.Progress(start, lambda count: bar.advance(task, count), skipped.append)
+        rows = importing.import_source(source, folder, dataset, verify, progress, processes, made)
+        return rows, sum(skipped)
 
 
 @app.command("list")

@@ -82,9 +82,13 @@ class GraphStore:
     """Graphs by key. Behaves like a read-only mapping ``key -> GraphArrays``, plus :meth:`add`.
 
     Quantities are kept in float32, a relative error below 6e-8.
+
+    Attributes:
+        names: key by specification, of graphs that no zoo can build again from one.
     """
 
     def __init__(self) -> None:
+        self.names: dict[str, str] = {}
         self._position: dict[str, int] = {}
         self._rows = np.zeros((0, 1 + len(NODE_FIELDS)), np.float32)  # operator rows, each once
         self._new_rows: list[np.ndarray] = []
@@ -179,6 +183,8 @@ class GraphStore:
                     format=np.int32(_FORMAT),
                     fields=np.array(NODE_FIELDS),
                     keys=np.array(list(self._position), f"S{2 * _KEY_BYTES}"),
+                    names=np.array(list(self.names), str),
+                    named=np.array([self._position[key] for key in self.names.values()], np.int32),
                     rows=self._row_table(),
                     lengths=self._nodes.lengths(),
                     nodes=self._nodes.joined(),
@@ -231,6 +237,8 @@ class GraphStore:
             raise ValueError("keys")
         store = cls()
         store._position = {key: position for position, key in enumerate(keys)}
+        if "names" in data:  # absent from stores of before
+            store.names = {str(name): keys[at] for name, at in zip(data["names"], data["named"], strict=True)}
         store._rows = rows
         store._nodes = _Pieces(nodes, lengths)
         source = data["edge_source"]

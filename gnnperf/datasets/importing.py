@@ -15,16 +15,20 @@ from gnnperf.datasets.graph_building import build_many
 from gnnperf.datasets.graph_store import GraphStore
 from gnnperf.datasets.readers import Source
 from gnnperf.datasets.readers.published import load_published
-from gnnperf.datasets.schema import validate
+from gnnperf.datasets.schema import typed, validate
 from gnnperf.errors import DataError
 
 
 @dataclass(frozen=True)
 class Progress:
-    """Calls that a long import makes: ``start(total)`` before graphs are built, ``advance(count)`` while they are."""
+    """Calls that a long import makes: ``start(total)`` before graphs are built, ``advance(count)`` while they are.
+
+    ``skip(count)`` is called with the number of rows that are left out because no graph of their networks is at hand.
+    """
 
     start: Callable[[int], None] = lambda total: None
     advance: Callable[[int], None] = lambda count: None
+    skip: Callable[[int], None] = lambda count: None
 
 
 def read_source(source: Source, path: Path, verify: bool = True) -> pd.DataFrame:
@@ -57,17 +61,33 @@ def import_source(
     verify: bool = True,
     progress: Progress | None = None,
     processes: int | None = None,
+    made: GraphStore | None = None,
 ) -> int:
     """Read a source, build its graphs and put both into the dataset, in the place of what it gave before.
+
+    Args:
+        source: one of :data:`gnnperf.datasets.readers.READERS`.
+        path: folder with upstream's files.
+        dataset: what to add to.
+        verify: see :func:`read_source`.
+        progress: what to call on the way.
+        processes: how many build graphs; all cores by default.
+        made: the graphs, by specification, of a source whose networks the zoo cannot build
+            (:attr:`Source.graphs_from`); rows of networks that it does not hold are skipped.
 
     Returns:
         The number of rows.
 
     Raises:
-        DataError: see :func:`read_source`; the dataset is then as it was.
+        DataError: see :func:`read_source`, or ``made`` is needed and holds none of the networks; the dataset is then
+            as it was.
     """
     frame = read_source(source, path, verify)
-    frame = _with_graphs(frame, dataset.graphs, progress or Progress(), processes)
+    progress = progress or Progress()
+    if source.graphs_from:
+        frame = _with_made_graphs(frame, dataset.graphs, progress, _required(source, made))
+    else:
+        frame = _with_graphs(frame, dataset.graphs, progress, processes)
     dataset.replace_source(source.name, frame)
     return len(frame)
 
@@ -87,6 +107,35 @@ def _with_graphs(frame: pd.DataFrame, graphs: GraphStore, progress: Progress, pr
     """The rows with the keys of their graphs, which are built and added to ``graphs``."""
     models = list(frame["model"].cat.categories)
     progress.start(len(models))
-    keys = {spec: graphs.add(graph) for spec, graph in build_many(models, progress.advance, processes)}
-    key_of_category = np.array([keys[spec] for spec in models], object)
+    return _keyed(frame, {spec: graphs.add(graph) for spec, graph in build_many(models, progress.advance, processes)})
+
+
+def _required(source: Source, made: GraphStore | None) -> GraphStore:
+    if made is None or not made.names:
+        raise DataError(
+            f"the networks of {source.name} are not in the zoo: make their graphs with {source.graphs_from}, "
+            "then import with --graphs FILE"
+        )
+    return made
+
+
+def _with_made_graphs(frame: pd.DataFrame, graphs: GraphStore, progress: Progress, made: GraphStore) -> pd.DataFrame:
+    """The rows whose graphs were made before, with the keys of these, which are added to ``graphs``."""
+    known = frame["model"].isin(list(made.names))
+    if not known.any():
+        raise DataError(f"the file of graphs holds none of the networks, such as {frame['model'].iloc[0]}")
+    progress.skip(int((~known).sum()))
+    frame = typed(frame[known].reset_index(drop=True))
+    models = list(frame["model"].cat.categories)
+    progress.start(len(models))
+    keys = {}
+    for spec in models:
+        keys[spec] = graphs.add(made[made.names[spec]])
+        progress.advance(1)
+    return _keyed(frame, keys)
+
+
+def _keyed(frame: pd.DataFrame, keys: dict[str, str]) -> pd.DataFrame:
+    """The rows with the keys of their graphs, given by model."""
+    key_of_category = np.array([keys[spec] for spec in frame["model"].cat.categories], object)
     return frame.assign(graph_key=pd.Categorical(key_of_category[frame["model"].cat.codes]))

@@ -22,6 +22,7 @@ from gnnperf.zoo import (
     resnet,
     shufflenet,
     squeezenet,
+    timm,
     transformer,
     vgg,
 )
@@ -32,7 +33,7 @@ _FAMILIES = (
     transformer,
 )  # fmt: skip
 _NAMED = {architecture.name: architecture for family in _FAMILIES for architecture in family.ARCHITECTURES}
-_SPACES = {space.PREFIX: space for space in (nasbench201, fbnet, ofa)}
+_SPACES = {space.PREFIX: space for space in (nasbench201, fbnet, ofa, timm)}  # timm: known by name alone
 
 # One spec of each kind that is parsed rather than listed.
 EXAMPLES = (nasbench201.EXAMPLE, fbnet.EXAMPLE, ofa.EXAMPLE, transformer.EXAMPLE, *layers.EXAMPLES.values())

@@ -8,6 +8,8 @@ from typer.testing import CliRunner
 from gnnperf.cli.data import app
 from gnnperf.datasets.checking import check_dataset
 from gnnperf.datasets.dataset import Dataset
+from gnnperf.datasets.graph_building import build_arrays
+from gnnperf.datasets.graph_store import GraphStore
 from gnnperf.datasets.importing import Progress, import_source
 from gnnperf.datasets.readers import READERS
 from gnnperf.errors import DataError
@@ -140,6 +142,52 @@ def test_command_line_tells_errors_in_one_line(arguments, message, tmp_path):
     result = run(*arguments, *([] if arguments[0] == "check" else ["--to", tmp_path / "data"]))
     assert result.exit_code == 1
     assert message in " ".join(result.stderr.split()) and result.stderr.count("\n") == 1
+
+
+@pytest.fixture
+def timm_folder(tmp_path):
+    (tmp_path / "raw" / "timm" / "results").mkdir(parents=True)
+    (tmp_path / "raw/timm/results/benchmark-infer-amp-nchw-pt291-cu130-5090.csv").write_text(
+        "model,infer_img_size,infer_samples_per_sec,infer_step_time,infer_batch_size,param_count,infer_gmacs,infer_macts\n"
+        "resnet18,160,2000.0,128.0,256,11.69,0.93,1.27\nresnet18,224,1000.0,256.0,256,11.69,1.82,2.48\n"
+        "resnet34,224,500.0,512.0,256,21.8,3.67,3.74\n"
+    )
+    return tmp_path / "raw" / "timm"
+
+
+@pytest.fixture
+def timm_graphs(tmp_path):
+    """A file that holds two of the three networks."""
+    store = GraphStore()
+    for image in (160, 224):
+        store.names[f"timm/resnet18@{image}"] = store.add(build_arrays(f"resnet18@{image}"))
+    store.save(tmp_path / "timm_graphs.npz")
+    return tmp_path / "timm_graphs.npz"
+
+
+def test_made_graphs_are_taken_and_rows_without_are_counted(timm_folder, timm_graphs, tmp_path):
+    result = run("import", "timm", timm_folder, "--to", tmp_path / "x", "--no-verify", "--graphs", timm_graphs)
+    assert result.exit_code == 0, result.stderr
+    assert "timm: 2 rows, 1 skipped without a graph" in result.stdout
+    dataset = Dataset.open(tmp_path / "x")
+    assert dataset.frame["model"].tolist() == ["timm/resnet18@160", "timm/resnet18@224"]
+    gmacs = [dataset.graphs[key].column("macs").sum() / 1e9 for key in dataset.frame["graph_key"]]
+    assert gmacs == pytest.approx([0.93, 1.82], rel=0.03)
+    assert check_dataset(dataset) == []
+
+
+def test_networks_that_the_zoo_lacks_need_their_graphs(timm_folder, timm_graphs, tmp_path, source_folder):
+    arguments = ("--to", tmp_path / "x", "--no-verify")
+    result = run("import", "timm", timm_folder, *arguments)
+    assert result.exit_code == 1 and result.stderr.count("\n") == 1
+    assert "scripts/export_timm_graphs.py, then import with --graphs FILE" in result.stderr
+    table = timm_folder / "results/benchmark-infer-amp-nchw-pt291-cu130-5090.csv"
+    table.write_text(table.read_text().replace("resnet18", "resnet26"))
+    result = run("import", "timm", timm_folder, *arguments, "--graphs", timm_graphs)
+    assert result.exit_code == 1 and "holds none of the networks, such as timm/resnet26@160" in result.stderr
+    result = run("import", "all", source_folder.parent, *arguments)
+    assert result.exit_code == 0 and "dlinfbench: 4 rows" in result.stdout
+    assert "timm: left out" in result.stderr and "export_timm_graphs" in result.stderr
 
 
 def test_list_names_every_source():

@@ -38,6 +38,25 @@ def test_round_trip(graphs, tmp_path):
     assert loaded.damaged_keys() == []
 
 
+def test_names_are_kept(graphs, tmp_path):
+    store = GraphStore()
+    keys = [store.add(graph) for graph in graphs]
+    store.names = {"timm/b@224": keys[2], "timm/a@160": keys[0], "timm/same@160": keys[0]}
+    store.save(tmp_path / "g.npz")
+    assert GraphStore.load(tmp_path / "g.npz").names == store.names
+
+
+def test_a_store_from_before_names_is_read(graphs, tmp_path):
+    store = GraphStore()
+    store.add(graphs[0])
+    store.save(tmp_path / "g.npz")
+    with np.load(tmp_path / "g.npz") as archive:
+        older = {name: archive[name] for name in archive.files if name not in ("names", "named")}
+    np.savez(tmp_path / "g.npz", **older)
+    loaded = GraphStore.load(tmp_path / "g.npz")
+    assert loaded.names == {} and list(loaded.keys()) == list(store.keys())
+
+
 def test_equal_graphs_are_stored_once_also_after_loading(graphs, tmp_path):
     store = GraphStore()
     keys = [store.add(graph) for graph in graphs + graphs]

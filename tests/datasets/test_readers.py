@@ -20,6 +20,7 @@ from gnnperf.datasets.readers import (
     lambda_tensorflow,
     published,
     pytorch_gpu_benchmark,
+    timm,
     whole_models,
 )
 from gnnperf.datasets.schema import validate
@@ -226,6 +227,60 @@ def test_lambda_drops_what_cannot_be_compared(tmp_path):
     (tmp_path / "tf-train-bs-fp16.csv").unlink()
     with pytest.raises(DataError, match="cannot read"):
         lambda_tensorflow.read(tmp_path)
+
+
+def write_timm(folder):
+    """One inference run with a network that ran out of memory, one training run, and three that are not read."""
+    (folder / "results").mkdir(parents=True)
+    (folder / "results-history").mkdir()
+    inference = (
+        "model,infer_img_size,infer_samples_per_sec,infer_step_time,infer_batch_size,param_count,infer_gmacs,infer_macts\n"
+        "resnet18,160,2000.0,128.0,256,11.69,0.93,1.27\nresnet18,224,1000.0,256.0,256.0,11.69,1.82,2.48\n"
+        "repvgg_a0,224,500.0,512.0,256,9.11,1.52,3.59\nvit_7b_patch16_dinov3,256,,,,6716,1775,515\n"
+    )
+    training = (
+        "model,train_samples_per_sec,train_step_time,train_batch_size,train_img_size,param_count\n"
+        "resnet18,500.0,512.5,256,224,11.69\n"
+    )
+    for name, content in (
+        ("results/benchmark-infer-amp-nchw-pt291-cu128-4090.csv", inference),
+        ("results/benchmark-infer-amp-nchw-pt291-cu128-4090-dynamo.csv", inference),
+        ("results/benchmark-infer-amp-nhwc-pt240-cu124-rtx4090.csv", inference),
+        ("results/benchmark-infer-bf16-nchw-pt291-cu130-pro6000maxq-dynamo.csv", inference),
+        ("results-history/benchmark-train-amp-nchw-pt112-cu113-rtx3090.csv", training),
+    ):
+        (folder / name).write_text(content)
+    return folder
+
+
+def test_timm_reads_eager_mixed_precision_runs(tmp_path):
+    frame = validate(timm.read(write_timm(tmp_path)), "timm")
+    assert frame["model"].tolist() == [
+        "timm/resnet18@160",
+        "timm/resnet18@224",
+        "timm/repvgg_a0@224",
+        "timm/resnet18@224",  # of the history
+    ]
+    assert frame["family"].tolist() == ["resnet", "resnet", "vgg", "resnet"]
+    assert frame["latency_ms"].tolist() == [128.0, 256.0, 512.0, 512.5] and set(frame["batch"]) == {256}
+    assert frame["phase"].tolist() == ["inference"] * 3 + ["training"]
+    assert frame["optimizer"].tolist() == ["none"] * 3 + ["momentum"]
+    assert frame["device"].tolist() == ["4090"] * 3 + ["3090"]
+    assert frame["framework_version"].tolist() == ["2.9.1"] * 3 + ["1.12"]
+    assert set(frame["precision"]) == {"fp16"} and set(frame["stack"]) == {"pytorch"}
+    counts = timm.published_counts(tmp_path)
+    assert counts.loc["timm/resnet18@224"].tolist() == [1.82, 11.69] and len(counts) == 3
+
+
+def test_timm_refuses_an_unknown_device_and_other_columns(tmp_path):
+    path = write_timm(tmp_path) / "results/benchmark-infer-amp-nchw-pt291-cu130-abacus.csv"
+    path.write_text("model\n")
+    with pytest.raises(DataError, match="abacus"):
+        timm.read(tmp_path)
+    path.unlink()
+    path.with_name("benchmark-infer-amp-nchw-pt291-cu130-5090.csv").write_text("model,step\nresnet18,3\n")
+    with pytest.raises(DataError, match=r"5090\.csv is no result of timm's benchmark\.py"):
+        timm.read(tmp_path)
 
 
 def test_whole_models_takes_only_what_no_other_reader_has(tmp_path):

@@ -16,6 +16,7 @@ from gnnperf.datasets.readers import (
     lambda_tensorflow,
     published,
     pytorch_gpu_benchmark,
+    timm,
     whole_models,
 )
 
@@ -31,6 +32,7 @@ class Source:
         rows: how many rows the version named in ``upstream`` gives.
         upstream: repository and commit that the checksums and the count belong to.
         licence: of the measurements.
+        graphs_from: script that makes the file with its networks' graphs; "" where the zoo builds them.
     """
 
     name: str
@@ -39,11 +41,12 @@ class Source:
     rows: int
     upstream: str
     licence: str
+    graphs_from: str = ""
 
 
 READERS: dict[str, Source] = {
-    module.NAME: Source(module.NAME, module.read, module.FILES, rows, upstream, licence)
-    for module, rows, upstream, licence in (
+    module.NAME: Source(module.NAME, module.read, module.FILES, rows, upstream, licence, *graphs_from)
+    for module, rows, upstream, licence, *graphs_from in (
         (help, 451_875, "github.com/HayeonLee/HELP @45f70eb", "MIT"),
         (justus2018, 325_021, "github.com/CDECatapult/ml-performance-prediction @e649f32", "Apache-2.0"),
         (pytorch_gpu_benchmark, 1_448, "github.com/ryujaehun/pytorch-gpu-benchmark @3f47a9e", "MIT"),
@@ -52,5 +55,6 @@ READERS: dict[str, Source] = {
         (lambda_tensorflow, 100, "github.com/lambdal/lambda-tensorflow-benchmark @c17619d", "BSD-like"),
         (published, 183, "data/published.csv", "per row"),
         (whole_models, 43, "collected, a source in every row", "per row"),
+        (timm, 15_387, "github.com/huggingface/pytorch-image-models @aa4b585", "Apache-2.0", timm.GRAPHS_FROM),
     )
 }

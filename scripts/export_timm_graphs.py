@@ -1,0 +1,162 @@
+"""Graphs of the timm architectures that were measured, for ``gnnperf data import timm RESULTS --graphs FILE``.
+
+    pip install --no-deps timm==1.0.31 torchvision==0.28.0      # beside the torch that gnnperf[train] takes
+    python scripts/export_timm_graphs.py RESULTS FILE.npz [--models 'resnet*'] [--family resnet] [--max-gmacs 50]
+
+RESULTS is the folder that the import takes (timm's results/ and results-history/). Every architecture goes the way of a
+user's file: torch.onnx.export without weights, at the image size that was measured, then gnnperf.graph. The TorchScript
+exporter takes about a second each; the dynamo exporter takes ten, and folds batch normalisation into convolutions,
+which PyTorch runs apart. Small networks come first. An interrupted run goes on where it stopped.
+"""
+
+from __future__ import annotations
+
+import argparse
+import fnmatch
+import io
+import signal
+import time
+import warnings
+from pathlib import Path
+
+import pandas as pd
+import torch
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from gnnperf import zoo
+from gnnperf.datasets.graph_store import GraphStore
+from gnnperf.datasets.readers import timm as timm_reader
+from gnnperf.graph import GraphArrays, read_graph, to_arrays
+
+_OPSET = 20  # the first with Gelu
+_SAVE_EVERY_S = 30
+_TOLERANCE = 0.03
+# torchvision wants these schemas from its compiled half, which fits one build of torch alone.
+_TORCHVISION_OPS = ("roi_align", "roi_pool", "ps_roi_align", "ps_roi_pool", "deform_conv2d")
+
+
+def import_timm() -> object:
+    """The timm package, with torchvision's operators declared (none is ever called)."""
+    library = torch.library.Library("torchvision", "DEF")
+    for name in ("nms", "qnms"):
+        library.define(f"{name}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
+    for name in _TORCHVISION_OPS:
+        library.define(f"{name}(Tensor input) -> Tensor")
+        library.define(f"_{name}_backward(Tensor input) -> Tensor")
+    import timm
+
+    import_timm.library = library  # the declarations live as long as this object
+    return timm
+
+
+class WithoutInitialisation(TorchDispatchMode):
+    """Leaves parameters as allocated: filling them takes longer than all the rest."""
+
+    _SKIPPED = frozenset(
+        getattr(torch.ops.aten, name)
+        for name in ("normal_", "uniform_", "erfinv_", "mul_", "add_", "clamp_", "fill_", "zero_")
+    )
+
+    def __torch_dispatch__(self, function, types, arguments=(), options=None):
+        if function.overloadpacket in self._SKIPPED and isinstance(arguments[0], torch.nn.Parameter):
+            return arguments[0]
+        return function(*arguments, **(options or {}))
+
+
+def export(timm: object, spec: str, batch: int = 1) -> bytes:
+    """``timm/<name>@<image>`` as ONNX without weights."""
+    name, image = zoo.split_image(spec.removeprefix("timm/"))
+    with WithoutInitialisation():
+        try:
+            model = timm.create_model(name, exportable=True, img_size=image)  # transformers fix their image size
+        except TypeError:
+            model = timm.create_model(name, exportable=True)
+    file = io.BytesIO()
+    image = torch.zeros(batch, 3, image, image)
+    with torch.no_grad():
+        torch.onnx.export(
+            model.eval(), (image,), file, dynamo=False, opset_version=_OPSET, input_names=["image"],
+            export_params=False, do_constant_folding=False,
+        )  # fmt: skip
+    return file.getvalue()
+
+
+def check_counts(arrays: GraphArrays, published: pd.Series) -> str:
+    """How the graph's counts differ from those that timm printed beside its timings; "" where they agree."""
+    counts = {"GMACs": (arrays.column("macs").sum() / 1e9, published["gmacs"]),
+              "M parameters": (arrays.column("weight_bytes").sum() / 4e6, published["parameters"])}  # fmt: skip
+    return ", ".join(
+        f"{ours:.3g} {unit} where timm says {theirs:.3g}"
+        for unit, (ours, theirs) in counts.items()
+        if abs(ours - theirs) > _TOLERANCE * theirs + 0.01
+    )
+
+
+def _give_up(signal_number: int, frame: object) -> None:
+    raise TimeoutError("took too long")
+
+
+def main() -> None:
+    """Export what is missing in the file."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("results", type=Path, help="folder with timm's results/")
+    parser.add_argument("file", type=Path, help="graph store to make or to add to")
+    parser.add_argument("--models", default="*", help="names, with * and ?")
+    parser.add_argument("--family", help="one family only")
+    parser.add_argument("--max-gmacs", type=float, default=float("inf"), help="leave larger ones out")
+    parser.add_argument("--limit", type=int, help="stop after so many")
+    parser.add_argument("--timeout", type=int, default=60, help="seconds a model")
+    arguments = parser.parse_args()
+
+    counts = timm_reader.published_counts(arguments.results)
+    store = GraphStore.load(arguments.file) if arguments.file.exists() else GraphStore()
+    todo = [
+        spec
+        for spec in counts.sort_values("gmacs").index
+        if spec not in store.names
+        and fnmatch.fnmatch(zoo.split_image(spec)[0].removeprefix("timm/"), arguments.models)
+        and arguments.family in (None, zoo.family(spec))
+        and not counts.loc[spec, "gmacs"] > arguments.max_gmacs
+    ][: arguments.limit]
+
+    warnings.filterwarnings("ignore")
+    torch.set_num_threads(1)
+    torch._C._jit_set_onnx_log_enabled(False)  # or the exporter prints every graph that it gives up on
+    signal.signal(signal.SIGALRM, _give_up)
+    timm = import_timm()
+    failed, differing, saved = {}, {}, time.monotonic()
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("", total=len(todo))
+        for spec in todo:
+            bar.update(task, description=spec)
+            signal.alarm(arguments.timeout)
+            try:
+                arrays = to_arrays(read_graph(export(timm, spec)))
+            except Exception as error:  # whatever one of 1,500 architectures does must not stop the others
+                failed[spec] = str(error).splitlines()[0] if str(error) else type(error).__name__
+            else:
+                if difference := check_counts(arrays, counts.loc[spec]):
+                    differing[spec] = difference
+                store.names[spec] = store.add(arrays)
+            signal.alarm(0)
+            bar.advance(task)
+            if time.monotonic() - saved > _SAVE_EVERY_S:
+                store.save(arguments.file)
+                saved = time.monotonic()
+    store.save(arguments.file)
+
+    for spec, reason in failed.items():
+        print(f"{spec}: failed: {reason}")
+    for spec, difference in differing.items():
+        print(f"{spec}: {difference}")
+    print(
+        f"{len(todo) - len(failed)} exported, {len(failed)} failed, {len(differing)} differ from timm's counts; "
+        f"{arguments.file} holds {len(store.names)} architectures, {len(store)} graphs"
+    )
+
+
+if __name__ == "__main__":
+    main()
