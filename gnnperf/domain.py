@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
+from functools import cached_property
 
 import numpy as np
 
 from gnnperf.conditions import Conditions, Phase
-from gnnperf.devices import Device
+from gnnperf.devices import Device, get_device
+from gnnperf.devices.features import DEVICE_FIELDS, device_features
+from gnnperf.errors import DeviceError
 from gnnperf.graph import GraphArrays, OpClass
 
 # A class that takes less of the time than this cannot spoil the prediction much.
 _SHARE_WORTH_A_WARNING = 0.05
 _BEYOND = 1.5  # a quantity is far outside when it leaves the range seen by more than this factor
+
+UNMEASURED = ("operators", "device", "device_distance", "device_kind", "stack", "precision", "phase")
+"""Respects in which an input may be unlike every measurement; see :meth:`Domain.unmeasured`."""
+_SPEEDS = [DEVICE_FIELDS.index(name) for name in ("peak_fp32_flops", "bandwidth_bytes_s", "sm_count")]
 
 
 @dataclass(frozen=True)
@@ -47,6 +54,53 @@ class Domain:
     def from_dict(cls, values: dict) -> Domain:
         """Inverse of :meth:`to_dict`."""
         return cls(**{name: tuple(value) for name, value in values.items()})
+
+    def unmeasured(
+        self, graph: GraphArrays, operator_ms: np.ndarray, device: Device, conditions: Conditions
+    ) -> np.ndarray:
+        """``[len(UNMEASURED)]`` in which respects no measured whole network was like an input; all 0 where all were.
+
+        ``operators`` is the share of the time in classes that no measured network had, ``device_distance`` the largest
+        log ratio of peak, bandwidth and multiprocessors to the nearest measured device; the others are 0 or 1.
+
+        Args:
+            graph: the graph.
+            operator_ms: ``[N]`` times of its operators; only their shares matter.
+            device: the device.
+            conditions: the conditions.
+        """
+        unknown = ~self._measured_class[graph.op_class]
+        found = dict.fromkeys(UNMEASURED, 0.0)
+        if unknown.any():
+            found["operators"] = float(operator_ms[unknown].sum()) / max(float(operator_ms.sum()), 1e-12)
+        if device.slug not in self.devices:
+            found["device"] = 1.0
+            kinds, speeds = self._measured_devices
+            if len(speeds):
+                ratios = np.abs(speeds - np.log(device_features(device)[_SPEEDS])).max(axis=1)
+                found["device_distance"] = float(ratios.min())
+                found["device_kind"] = float(device.kind not in kinds)
+        found["stack"] = float(conditions.stack not in self.stacks)
+        found["precision"] = float(conditions.precision not in self.precisions)
+        found["phase"] = float(_phase_name(conditions) not in self.phases)
+        return np.array(list(found.values()))
+
+    @cached_property
+    def _measured_class(self) -> np.ndarray:
+        """``[len(OpClass)]`` whether measured networks had the class; a view costs nothing, so it is never unknown."""
+        return np.array([c == OpClass.VIEW or c.name.lower() in self.op_classes for c in OpClass])
+
+    @cached_property
+    def _measured_devices(self) -> tuple[set[str], np.ndarray]:
+        """Kinds, and ``[D, 3]`` logs of the speeds, of the measured devices that the registry knows."""
+        devices = []
+        for slug in self.devices:
+            try:
+                devices.append(get_device(slug))
+            except DeviceError:  # its figures are unknown here, so nothing can be near it
+                continue
+        speeds = [np.log(device_features(device)[_SPEEDS]) for device in devices]
+        return {device.kind for device in devices}, np.array(speeds).reshape(-1, len(_SPEEDS))
 
     def warnings(self, graph: GraphArrays, node_ms: np.ndarray, device: Device, conditions: Conditions) -> list[str]:
         """One sentence for each respect in which a prediction leaves what was seen; none where it does not.
@@ -84,7 +138,11 @@ class Domain:
             found.append(
                 f"precision {conditions.precision} was not measured: its latency follows from bytes and peak alone"
             )
-        phase = "inference" if conditions.phase == Phase.INFERENCE else "training"
-        if phase not in self.phases:
-            found.append(f"no {phase} latencies were measured")
+        if _phase_name(conditions) not in self.phases:
+            found.append(f"no {_phase_name(conditions)} latencies were measured")
         return found
+
+
+def _phase_name(conditions: Conditions) -> str:
+    """``inference`` or ``training``, as whose part forward and backward count."""
+    return "inference" if conditions.phase == Phase.INFERENCE else "training"

@@ -16,9 +16,12 @@ from gnnperf.devices.roofline import graph_roofline_ms
 from gnnperf.domain import Domain
 from gnnperf.errors import GnnperfError, ModelFileError
 from gnnperf.graph import GraphArrays, OpGraph, collate, read_graph, to_arrays
+from gnnperf.intervals import Intervals, phase_of, scale_terms
+from gnnperf.similarity import MeasuredNetworks, Similarity, describe, operator_ms
 
 NETWORK_FILE = "network.onnx"
 DESCRIPTION_FILE = "predictor.json"
+MEASURED_FILE = "measured.json"
 _INPUTS = {"op_class", "node", "edge_index", "edge_bytes", "node_graph", "graph", "device", "conditions"}
 _SHIPPED = Path(__file__).resolve().parent / "pretrained" / "base"
 
@@ -56,7 +59,7 @@ class LatencyPrediction:
         window: what the timed window includes.
         optimizer: the update that a training step ends with.
         latency_ms: of the whole batch.
-        low_ms: lower end of the 90 % interval, None where the predictor has none.
+        low_ms: lower end of the 90 % interval, None where the predictor was not calibrated.
         high_ms: upper end.
         per_sample_ms: latency of the batch over its size.
         throughput_per_s: samples per second.
@@ -65,6 +68,9 @@ class LatencyPrediction:
         parameters: trainable elements.
         operators: slowest first.
         warnings: sentences about what makes this prediction less certain.
+        nearest: the most similar measured network and its conditions; None where the predictor does not say.
+        distance: to it; 0: measured as it is, 1: as far as measured networks typically are from other families.
+        similarity: ``close to``, ``at the edge of`` or ``far from`` the training data.
     """
 
     model: str
@@ -85,6 +91,9 @@ class LatencyPrediction:
     parameters: int
     operators: list[OperatorLatency] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
+    nearest: str | None = None
+    distance: float | None = None
+    similarity: str | None = None
 
     def to_dict(self) -> dict:
         """Plain data for JSON."""
@@ -98,10 +107,19 @@ class Predictor:
     >>> predictor.predict("resnet50.onnx", device="1080ti", batch=8).latency_ms  # doctest: +SKIP
     """
 
-    def __init__(self, session, domain: Domain, campaigns: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        session,
+        domain: Domain,
+        campaigns: Sequence[str] = (),
+        measured: MeasuredNetworks | None = None,
+        calibration: Intervals | None = None,
+    ) -> None:
         self._session = session
         self.domain = domain
         self.campaigns = tuple(campaigns)
+        self.measured = measured
+        self.calibration = calibration if measured is not None else None
 
     @classmethod
     def load(cls, folder: str | Path | None = None) -> Predictor:
@@ -117,6 +135,7 @@ class Predictor:
             description = json.loads((folder / DESCRIPTION_FILE).read_text(encoding="utf-8"))
             network = (folder / NETWORK_FILE).read_bytes()
             domain, campaigns = Domain.from_dict(description["domain"]), description["campaigns"]
+            calibration = Intervals.from_dict(description["intervals"]) if "intervals" in description else None
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise GnnperfError(
                 f"{folder} holds no valid predictor ({type(error).__name__}: {error}); "
@@ -135,7 +154,7 @@ class Predictor:
             raise GnnperfError(
                 f"{folder / NETWORK_FILE} is not a network that `gnnperf train` wrote, or of another version"
             )
-        return cls(session, domain, campaigns)
+        return cls(session, domain, campaigns, _read_measured(folder / MEASURED_FILE), calibration)
 
     def predict(
         self,
@@ -198,9 +217,11 @@ class Predictor:
         if not cases:
             return []
         latency_ms, node_ms = self.latencies([arrays] * len(cases), cases)
+        similarities = self.similarities([arrays] * len(cases), cases)
+        low_ms, high_ms = self._bounds([arrays] * len(cases), cases, latency_ms, similarities)
         predictions = []
-        for (device, conditions), latency, nodes in zip(cases, latency_ms, node_ms, strict=True):
-            latency = float(latency)
+        for i, ((device, conditions), latency, nodes) in enumerate(zip(cases, latency_ms, node_ms, strict=True)):
+            latency, similarity = float(latency), similarities[i] if similarities else None
             slowest = np.argsort(-nodes, kind="stable")
             predictions.append(
                 LatencyPrediction(
@@ -209,8 +230,8 @@ class Predictor:
                     batch=graph.batch,
                     **{name: str(getattr(conditions, name)) for name in Conditions.__dataclass_fields__},
                     latency_ms=latency,
-                    low_ms=None,
-                    high_ms=None,
+                    low_ms=float(low_ms[i]) if self.calibration else None,
+                    high_ms=float(high_ms[i]) if self.calibration else None,
                     per_sample_ms=latency / graph.batch,
                     throughput_per_s=1e3 * graph.batch / latency,
                     roofline_ms=graph_roofline_ms(arrays, device, conditions.precision),
@@ -218,18 +239,69 @@ class Predictor:
                     parameters=graph.parameters,
                     operators=[
                         OperatorLatency(
-                            graph.nodes[i].name,
-                            graph.nodes[i].op_type,
-                            graph.nodes[i].op_class.name.lower(),
-                            float(nodes[i]),
-                            float(nodes[i]) / latency,
+                            graph.nodes[j].name,
+                            graph.nodes[j].op_type,
+                            graph.nodes[j].op_class.name.lower(),
+                            float(nodes[j]),
+                            float(nodes[j]) / latency,
                         )
-                        for i in slowest
+                        for j in slowest
                     ],
-                    warnings=graph.warnings + self.domain.warnings(arrays, nodes, device, conditions),
+                    warnings=graph.warnings
+                    + self.domain.warnings(arrays, nodes, device, conditions)
+                    + ([str(similarity)] if similarity and similarity.is_far else []),
+                    nearest=str(similarity.nearest) if similarity else None,
+                    distance=similarity.distance if similarity else None,
+                    similarity=similarity.words if similarity else None,
                 )
             )
         return predictions
+
+    def similarities(
+        self, graphs: Sequence[GraphArrays], cases: Sequence[tuple[Device, Conditions]]
+    ) -> list[Similarity] | None:
+        """How near each of G graphs, on its device and under its conditions, is to the training data.
+
+        None where the predictor does not know the networks that it was trained on.
+        """
+        if self.measured is None or not len(graphs):
+            return None
+        descriptors = [describe(graph, *case) for graph, case in zip(graphs, cases, strict=True)]
+        return list(map(self.measured.similarity, *self.measured.distances(np.stack(descriptors))))
+
+    def intervals(
+        self,
+        graphs: Sequence[GraphArrays],
+        cases: Sequence[tuple[Device, Conditions]],
+        latency_ms: np.ndarray,
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """90 % intervals of what :meth:`latencies` gave without campaigns; :mod:`gnnperf.intervals` says what they are.
+
+        Args:
+            graphs: G graphs.
+            cases: device and conditions of each.
+            latency_ms: ``[G]`` predictions.
+
+        Returns:
+            ``[G]`` lower and ``[G]`` upper ends in ms; NaN where the predictor was not calibrated.
+        """
+        return self._bounds(graphs, cases, np.asarray(latency_ms), self.similarities(graphs, cases))
+
+    def _bounds(
+        self,
+        graphs: Sequence[GraphArrays],
+        cases: Sequence[tuple[Device, Conditions]],
+        latency_ms: np.ndarray,
+        similarities: list[Similarity] | None,
+    ) -> tuple[np.ndarray, np.ndarray]:
+        if self.calibration is None or similarities is None:
+            return np.full(len(graphs), np.nan), np.full(len(graphs), np.nan)
+        unmeasured = [
+            self.domain.unmeasured(graph, sum(operator_ms(graph, *case)), *case)
+            for graph, case in zip(graphs, cases, strict=True)
+        ]
+        terms = scale_terms(np.array([s.distance for s in similarities]), np.stack(unmeasured))
+        return self.calibration.bounds(latency_ms, terms, [phase_of(conditions) for _, conditions in cases])
 
     def latencies(
         self,
@@ -272,6 +344,17 @@ class Predictor:
         )
         ends = np.cumsum([graph.num_nodes for graph in graphs])[:-1]
         return latency_ms, np.split(node_ms, ends)
+
+
+def _read_measured(path: Path) -> MeasuredNetworks | None:
+    """The measured networks; None where the predictor comes without, or with those of another version."""
+    try:
+        return MeasuredNetworks.from_json(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        reason = " ".join(str(error).split())
+        raise GnnperfError(f"{path} is damaged ({type(error).__name__}: {reason}); `gnnperf train` writes it") from None
 
 
 def _effective(conditions: Conditions) -> Conditions:

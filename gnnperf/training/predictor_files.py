@@ -16,9 +16,10 @@ from gnnperf.domain import Domain
 from gnnperf.files import write_whole
 from gnnperf.graph import OpClass
 from gnnperf.nn.network import LatencyNetwork
-from gnnperf.predictor import DESCRIPTION_FILE, NETWORK_FILE
+from gnnperf.predictor import DESCRIPTION_FILE, MEASURED_FILE, NETWORK_FILE
 from gnnperf.training.config import TrainingConfig
 from gnnperf.training.export import export_network
+from gnnperf.training.measured import measured_networks
 from gnnperf.training.split import Split
 
 WEIGHTS_FILE = "weights.safetensors"
@@ -28,7 +29,7 @@ _VERSIONS = ("gnnperf", "torch", "torch-geometric", "lightning", "numpy", "onnx"
 def write_predictor(
     folder: Path, network: LatencyNetwork, config: TrainingConfig, split: Split, graphs: GraphStore, seconds: float
 ) -> None:
-    """Write ``weights.safetensors``, ``network.onnx`` and, when both are there, ``predictor.json``.
+    """Write ``weights.safetensors``, ``network.onnx``, ``measured.json`` and, when all are there, ``predictor.json``.
 
     Args:
         folder: where to; it exists.
@@ -44,6 +45,7 @@ def write_predictor(
     state = {name: tensor.contiguous() for name, tensor in network.state_dict().items()}
     write_whole(folder / WEIGHTS_FILE, save(state))
     export_network(network, folder / NETWORK_FILE)
+    write_whole(folder / MEASURED_FILE, measured_networks(split.train, graphs).to_json().encode())
     description = {
         "format": 1,
         "name": config.name,

@@ -1,0 +1,219 @@
+"""How like the measured networks an input is: what its work consists of, and the distance to the nearest of them.
+
+The descriptor needs the graph, the device and the conditions, and no trained weights: shares of time come from the
+roofline. So the distance of an input does not change when a network is trained again on the same rows.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from gnnperf.conditions import Conditions, Phase
+from gnnperf.devices import Device
+from gnnperf.devices.roofline import roofline_ms
+from gnnperf.graph import GraphArrays, OpClass
+from gnnperf.quantile import weighted_quantile
+
+FORMAT = 1
+_WORDS = ("close to", "at the edge of", "far from")
+_CLOSE = 0.5  # half as far as measured networks typically are from other families
+_UNIT_OF_ONE_FAMILY, _FAR_OF_ONE_FAMILY = 1.2, 1.8  # what the public measurements give for their ten families
+_LAUNCH_MS = 0.005  # of one kernel; only its order of magnitude matters here
+
+_GROUPS: dict[str, tuple[OpClass, ...]] = {
+    "grouped_convolution": (OpClass.GROUPED_CONV,),
+    "depthwise_convolution": (OpClass.DEPTHWISE_CONV,),
+    "dense": (OpClass.GEMM,),
+    "attention": (OpClass.MATMUL, OpClass.ATTENTION, OpClass.SOFTMAX),
+    "normalisation": (OpClass.BATCH_NORM, OpClass.LAYER_NORM, OpClass.LRN),
+    "elementwise": (OpClass.ACTIVATION, OpClass.ELEMENTWISE, OpClass.QUANTIZE),
+    "pooling": (OpClass.POOLING, OpClass.GLOBAL_POOLING, OpClass.REDUCTION, OpClass.RESIZE),
+    "movement": (OpClass.DATA_MOVEMENT, OpClass.EMBEDDING, OpClass.VIEW),
+    "other": (OpClass.OTHER, OpClass.RECURRENT, OpClass.CLASSICAL_ML, OpClass.CONTROL_FLOW),
+}
+_KERNELS = ("convolution_1x1", "convolution_3x3", "convolution_other")  # dense convolutions, by their kernel
+_SHARES = (*_KERNELS, *_GROUPS)
+# CONV itself is split by kernel; transposed convolutions go with its rest.
+_GROUP_OF_CLASS = np.array(
+    [
+        next((len(_KERNELS) + i for i, classes in enumerate(_GROUPS.values()) if op_class in classes), 2)
+        for op_class in OpClass
+    ]
+)
+
+# What counts as a step of 1 in each respect: a quarter of the time spent on another kind of operator, a size four times
+# as large. Declared rather than estimated: the spread of the few measured families says little about importance.
+_SCALES = {
+    **{f"share_{name}": 0.25 for name in _SHARES},
+    "launch_share": 0.25,  # of the time, in launching kernels rather than in running them
+    "log_macs_per_operator": math.log(4),
+    "log_flops_per_byte": math.log(4),
+    "log_operators": math.log(4),
+    "log_batch": math.log(16),  # mostly seen through the three above
+    "training": 1.0,
+}
+DESCRIPTOR_FIELDS = tuple(_SCALES)
+_SCALE = np.array(list(_SCALES.values()))
+
+
+def describe(graph: GraphArrays, device: Device, conditions: Conditions) -> np.ndarray:
+    """``[len(DESCRIPTOR_FIELDS)]`` what the work of a graph consists of, each quantity in units of its scale.
+
+    The order of operators does not matter. Batch, device and precision enter through what they do to the work.
+    """
+    device_ms, launch_ms = operator_ms(graph, device, conditions)
+    total_ms, total_launch_ms = float(device_ms.sum()), float(launch_ms.sum())
+    kernels = max(np.count_nonzero(launch_ms), 1)
+    moved = sum(float(graph.column(name).sum()) for name in ("input_bytes", "output_bytes", "weight_bytes"))
+    shares = np.bincount(_group(graph), weights=device_ms, minlength=len(_SHARES)) / max(total_ms, 1e-12)
+    sizes = (
+        total_launch_ms / max(total_launch_ms + total_ms, 1e-12),
+        math.log1p(float(graph.column("macs").sum()) / kernels),
+        math.log1p(float(graph.column("flops").sum()) / max(moved, 1.0)),
+        math.log(kernels),
+        math.log(max(graph.batch, 1)),
+        float(conditions.phase != Phase.INFERENCE),
+    )
+    return np.concatenate([shares, sizes]) / _SCALE
+
+
+def operator_ms(graph: GraphArrays, device: Device, conditions: Conditions) -> tuple[np.ndarray, np.ndarray]:
+    """``[N]`` roofline times and ``[N]`` launch times: which operators matter, before anything was trained."""
+    launch_ms = np.where(graph.op_class == OpClass.VIEW, 0.0, _LAUNCH_MS)
+    return roofline_ms(graph, device, conditions.precision), launch_ms
+
+
+def _group(graph: GraphArrays) -> np.ndarray:
+    """``[N]`` position in :data:`_SHARES` of each operator."""
+    height, width = graph.column("kernel_h"), graph.column("kernel_w")
+    by_kernel = np.where((height <= 1) & (width <= 1), 0, np.where((height == 3) & (width == 3), 1, 2))
+    return np.where(graph.op_class == OpClass.CONV, by_kernel, _GROUP_OF_CLASS[graph.op_class])
+
+
+class MeasuredNetwork(NamedTuple):
+    """One measured network that stands for the training rows that are like it."""
+
+    model: str
+    family: str
+    stack: str
+    batch: int
+    phase: str
+
+    def __str__(self) -> str:
+        return f"{self.model} ({self.stack}, batch {self.batch}, {self.phase})"
+
+
+@dataclass(frozen=True)
+class Similarity:
+    """The nearest measured network of one input.
+
+    Attributes:
+        nearest: that network.
+        distance: to it. 0: measured as it is; 1: as far as measured networks typically are from other families.
+        words: ``close to``, ``at the edge of`` or ``far from``, to stand before "the training data".
+    """
+
+    nearest: MeasuredNetwork
+    distance: float
+    words: str
+
+    @property
+    def is_far(self) -> bool:
+        """Whether the user should be warned."""
+        return self.words == _WORDS[2]
+
+    def __str__(self) -> str:
+        return (
+            f"{self.words} the training data: the nearest measured network is {self.nearest}, "
+            f"distance {self.distance:.1f}"
+        )
+
+
+class MeasuredNetworks:
+    """Measured networks that stand for all whole-model rows of a training set.
+
+    The unit of distance and what is "far" are read from the training set itself, from how far its networks are from
+    those of other families.
+
+    Args:
+        networks: P of them.
+        descriptors: ``[P, len(DESCRIPTOR_FIELDS)]`` as :func:`describe` gives them.
+
+    Attributes:
+        unit: distance of descriptors that counts as 1: the median, over networks, to the nearest of another family.
+        far: distance (in that unit) beyond which an input is far: it is more unlike the measured networks than 95 % of
+            them are unlike the other families.
+
+    Raises:
+        ValueError: there are no networks, or the descriptors are not of that shape or not finite.
+    """
+
+    def __init__(self, networks: Sequence[MeasuredNetwork], descriptors: np.ndarray) -> None:
+        self.networks = tuple(networks)
+        self.descriptors = np.asarray(descriptors, np.float64)
+        if not self.networks or self.descriptors.shape != (len(self.networks), len(DESCRIPTOR_FIELDS)):
+            raise ValueError(f"{len(self.networks)} measured networks with descriptors {self.descriptors.shape}")
+        if not np.isfinite(self.descriptors).all():
+            raise ValueError("a descriptor of a measured network is not finite")
+        self.unit, far = self._between_families()
+        self.far = far / self.unit
+
+    def _between_families(self) -> tuple[float, float]:
+        """Median and 95 % quantile of distances to the nearest network of another family; families weigh equally."""
+        family = np.array([network.family for network in self.networks])
+        names, code, size = np.unique(family, return_inverse=True, return_counts=True)
+        if len(names) == 1:
+            return _UNIT_OF_ONE_FAMILY, _FAR_OF_ONE_FAMILY
+        between = _distances(self.descriptors, self.descriptors)
+        between[code[:, None] == code[None, :]] = np.inf
+        nearest = between.min(axis=1)
+        median, far = (weighted_quantile(nearest, 1 / size[code], level) for level in (0.5, 0.95))
+        return max(median, 1e-3), max(far, 1e-3)
+
+    def distances(self, descriptors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """``[G]`` number of the nearest network and ``[G]`` distance to it, of ``[G, D]`` descriptors."""
+        between = _distances(np.asarray(descriptors, np.float64), self.descriptors)
+        nearest = between.argmin(axis=1)
+        return nearest, between[np.arange(len(between)), nearest] / self.unit
+
+    def similarity(self, number: int, distance: float) -> Similarity:
+        """What :meth:`distances` found for one input, in words."""
+        words = _WORDS[(distance > _CLOSE) + (distance > max(self.far, _CLOSE))]
+        return Similarity(self.networks[number], float(distance), words)
+
+    def to_json(self) -> str:
+        """Text for a file: a line a network."""
+        rows = [
+            json.dumps([*network, [round(float(value), 3) for value in descriptor]], separators=(",", ":"))
+            for network, descriptor in zip(self.networks, self.descriptors, strict=True)
+        ]
+        head = f'{{"format": {FORMAT}, "fields": {json.dumps(DESCRIPTOR_FIELDS)}, "networks": [\n'
+        return head + ",\n".join(rows) + "\n]}\n"
+
+    @classmethod
+    def from_json(cls, text: str) -> MeasuredNetworks | None:
+        """Inverse of :meth:`to_json`; None where the descriptors are those of another version.
+
+        Raises:
+            ValueError, TypeError, KeyError: the text is no such file.
+        """
+        content = json.loads(text)
+        if content["format"] != FORMAT or tuple(content["fields"]) != DESCRIPTOR_FIELDS:
+            return None
+        networks = [
+            MeasuredNetwork(str(model), str(family), str(stack), int(batch), str(phase))
+            for model, family, stack, batch, phase, _ in content["networks"]
+        ]
+        return cls(networks, np.array([row[-1] for row in content["networks"]], np.float64))
+
+
+def _distances(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """``[A, B]`` Euclidean distances."""
+    squared = (a * a).sum(1)[:, None] + (b * b).sum(1)[None, :] - 2 * a @ b.T
+    return np.sqrt(np.maximum(squared, 0.0))
