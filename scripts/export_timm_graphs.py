@@ -19,6 +19,7 @@ import time
 import warnings
 from pathlib import Path
 
+import onnx
 import pandas as pd
 import torch
 from rich.console import Console
@@ -33,21 +34,19 @@ from gnnperf.graph import GraphArrays, read_graph, to_arrays
 _OPSET = 20  # the first with Gelu
 _SAVE_EVERY_S = 30
 _TOLERANCE = 0.03
-# torchvision wants these schemas from its compiled half, which fits one build of torch alone.
+# torchvision wants these operators from its compiled half, which fits one build of torch alone.
+_TORCHVISION = torch.library.Library("torchvision", "FRAGMENT")
 _TORCHVISION_OPS = ("roi_align", "roi_pool", "ps_roi_align", "ps_roi_pool", "deform_conv2d")
 
 
 def import_timm() -> object:
     """The timm package, with torchvision's operators declared (none is ever called)."""
-    library = torch.library.Library("torchvision", "DEF")
     for name in ("nms", "qnms"):
-        library.define(f"{name}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
+        _TORCHVISION.define(f"{name}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
     for name in _TORCHVISION_OPS:
-        library.define(f"{name}(Tensor input) -> Tensor")
-        library.define(f"_{name}_backward(Tensor input) -> Tensor")
+        _TORCHVISION.define(f"{name}(Tensor input) -> Tensor")
+        _TORCHVISION.define(f"_{name}_backward(Tensor input) -> Tensor")
     import timm
-
-    import_timm.library = library  # the declarations live as long as this object
     return timm
 
 
@@ -65,7 +64,7 @@ class WithoutInitialisation(TorchDispatchMode):
         return function(*arguments, **(options or {}))
 
 
-def export(timm: object, spec: str, batch: int = 1) -> bytes:
+def export(timm: object, spec: str, batch: int = 1) -> onnx.ModelProto:
     """``timm/<name>@<image>`` as ONNX without weights."""
     name, image = zoo.split_image(spec.removeprefix("timm/"))
     with WithoutInitialisation():
@@ -73,6 +72,10 @@ def export(timm: object, spec: str, batch: int = 1) -> bytes:
             model = timm.create_model(name, exportable=True, img_size=image)  # transformers fix their image size
         except TypeError:
             model = timm.create_model(name, exportable=True)
+    # The exporter merges tensors of equal content, even the four of one batch normalisation: let each differ.
+    for number, tensor in enumerate((*model.parameters(), *model.buffers())):
+        if tensor.is_floating_point() and tensor.numel():
+            tensor.data.view(-1)[0] = number
     file = io.BytesIO()
     image = torch.zeros(batch, 3, image, image)
     with torch.no_grad():
@@ -80,7 +83,16 @@ def export(timm: object, spec: str, batch: int = 1) -> bytes:
             model.eval(), (image,), file, dynamo=False, opset_version=_OPSET, input_names=["image"],
             export_params=False, do_constant_folding=False,
         )  # fmt: skip
-    return file.getvalue()
+    onnx_model = onnx.load_from_string(file.getvalue())
+    # Without payload, weights are written as inputs. Which ones they are is known here: what a network computes from
+    # weights alone (weight standardisation, tables of relative positions) is no work that grows with the batch.
+    for weight in onnx_model.graph.input[1:]:
+        shape = weight.type.tensor_type
+        onnx_model.graph.initializer.add(
+            name=weight.name, data_type=shape.elem_type, dims=[dim.dim_value for dim in shape.shape.dim]
+        )
+    del onnx_model.graph.input[1:]
+    return onnx_model
 
 
 def check_counts(arrays: GraphArrays, published: pd.Series) -> str:
