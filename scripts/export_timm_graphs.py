@@ -47,6 +47,7 @@ def import_timm() -> object:
         _TORCHVISION.define(f"{name}(Tensor input) -> Tensor")
         _TORCHVISION.define(f"_{name}_backward(Tensor input) -> Tensor")
     import timm
+
     return timm
 
 
@@ -148,7 +149,7 @@ def main() -> None:
             try:
                 arrays = to_arrays(read_graph(export(timm, spec)))
             except Exception as error:  # whatever one of 1,500 architectures does must not stop the others
-                failed[spec] = str(error).splitlines()[0] if str(error) else type(error).__name__
+                failed[spec] = str(error).splitlines()[0][:120] if str(error) else type(error).__name__
             else:
                 if difference := check_counts(arrays, counts.loc[spec]):
                     differing[spec] = difference
