@@ -18,6 +18,7 @@ from gnnperf.datasets.readers import (
     help,
     justus2018,
     lambda_tensorflow,
+    neusight,
     published,
     pytorch_gpu_benchmark,
     timm,
@@ -227,6 +228,34 @@ def test_lambda_drops_what_cannot_be_compared(tmp_path):
     (tmp_path / "tf-train-bs-fp16.csv").unlink()
     with pytest.raises(DataError, match="cannot read"):
         lambda_tensorflow.read(tmp_path)
+
+
+NEUSIGHT = """device,model,phase,seqlen,batch,option,num_layer,e2e_ms,fw_ms,bwall_ms,file
+Tesla_T4,bert_large,inf,512,8,,24,694.5,694.5,0,a.json
+Tesla_T4,bert_large,inf,512,8,fusion,24,500.0,500.0,0,b.json
+Tesla_T4,switchxl4,inf,512,1,,0,323.1,323.1,0,c.json
+AMD_Instinct_MI100,gpt3_27,train,2048,2,,32,135.0,47.0,88.0,d.json
+AMD_Instinct_MI210,gpt2_large,train,1024,4,,36,1843.0,1115.0,728.0,e.json
+"""
+
+
+def test_neusight_splits_training_steps(tmp_path):
+    path = tmp_path / "e2e_latency_ms.csv"
+    path.write_text(NEUSIGHT)
+    frame = validate(neusight.read(tmp_path), "n").set_index("phase")
+    assert len(frame) == 4
+    assert frame.loc["inference", ["model", "device", "batch", "latency_ms"]].tolist() == [
+        "bert_large?head=lm&seq=512", "t4", 8, 694.5,
+    ]  # fmt: skip
+    assert frame["latency_ms"].to_dict() == {"inference": 694.5, "training": 135.0, "forward": 47.0, "backward": 88.0}
+    assert frame.loc["training", "model"] == "gpt3_2_7b?head=lm&seq=2048"
+    assert set(frame["optimizer"]) == {"none"} and set(frame["family"]) == {"transformer"}
+    path.write_text("\n".join(NEUSIGHT.splitlines()[:2]))
+    assert len(neusight.read(tmp_path)) == 1
+    for wrong in ("Abacus,bert_large,inf", "Tesla_T4,abacus,inf", "Tesla_T4,bert_large,dream"):
+        path.write_text(NEUSIGHT + f"{wrong},512,8,,24,1,1,0,f.json\n")
+        with pytest.raises(DataError, match="is no table of NeuSight's labels"):
+            neusight.read(tmp_path)
 
 
 def write_timm(folder):

@@ -14,6 +14,7 @@ from gnnperf.datasets.readers import (
     help,
     justus2018,
     lambda_tensorflow,
+    neusight,
     published,
     pytorch_gpu_benchmark,
     timm,
@@ -55,6 +56,7 @@ READERS: dict[str, Source] = {
         (lambda_tensorflow, 100, "github.com/lambdal/lambda-tensorflow-benchmark @c17619d", "BSD-like"),
         (published, 183, "data/published.csv", "per row"),
         (whole_models, 43, "collected, a source in every row", "per row"),
+        (neusight, 125, "github.com/sitar-lab/NeuSight @6945927", "MIT"),
         (timm, 15_387, "github.com/huggingface/pytorch-image-models @aa4b585", "Apache-2.0", timm.GRAPHS_FROM),
     )
 }
