@@ -21,7 +21,6 @@ from gnnperf.graph import GraphArrays, OpClass
 from gnnperf.quantile import weighted_quantile
 
 FORMAT = 1
-_WORDS = ("close to", "at the edge of", "far from")
 _CLOSE = 0.5  # half as far as measured networks typically are from other families
 _UNIT_OF_ONE_FAMILY, _FAR_OF_ONE_FAMILY = 1.2, 1.8  # what the public measurements give for their ten families
 _LAUNCH_MS = 0.005  # of one kernel; only its order of magnitude matters here
@@ -126,7 +125,7 @@ class Similarity:
     @property
     def is_far(self) -> bool:
         """Whether the user should be warned."""
-        return self.words == _WORDS[2]
+        return self.words == "far from"
 
     def __str__(self) -> str:
         return (
@@ -184,7 +183,7 @@ class MeasuredNetworks:
 
     def similarity(self, number: int, distance: float) -> Similarity:
         """What :meth:`distances` found for one input, in words."""
-        words = _WORDS[(distance > _CLOSE) + (distance > max(self.far, _CLOSE))]
+        words = "close to" if distance <= _CLOSE else "at the edge of" if distance <= self.far else "far from"
         return Similarity(self.networks[number], float(distance), words)
 
     def to_json(self) -> str:

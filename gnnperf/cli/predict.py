@@ -175,6 +175,12 @@ def _digits(value: float) -> str:
     return f"{value:,.{decimals}f}"
 
 
+def _interval(p: LatencyPrediction) -> str:
+    if p.low_ms is None or p.high_ms is None:
+        return "no interval: this predictor was never calibrated"
+    return f"90 %: {_digits(p.low_ms)}-{_digits(p.high_ms)}"
+
+
 def _print_prediction(p: LatencyPrediction, top: int) -> None:
     from rich.table import Table
     from rich.text import Text
@@ -182,14 +188,16 @@ def _print_prediction(p: LatencyPrediction, top: int) -> None:
     update = f", {p.optimizer} update" if p.optimizer != "none" else ""
     conditions = f", batch {p.batch}, {p.phase}{update}, {p.precision}, {p.stack}, window {p.window}"
     stdout.print(Text.assemble((p.model, "bold"), " on ", (p.device, "bold"), conditions), soft_wrap=True)
-    interval = f"   90 % within {_digits(p.low_ms)} - {_digits(p.high_ms)} ms" if p.low_ms is not None else ""
     for name, *text in (
-        ("latency", (f"{_digits(p.latency_ms)} ms", "bold green"), interval),
+        ("latency", (f"{_digits(p.latency_ms)} ms", "bold green"), f" ({_interval(p)})"),
         ("per sample", f"{_digits(p.per_sample_ms)} ms"),
         ("throughput", f"{_digits(p.throughput_per_s)} samples/s"),
         ("roofline", f"{_digits(p.roofline_ms)} ms for the forward pass, from peak and bandwidth alone"),
         ("size", f"{_digits(p.macs / 1e9)} GMACs, {_digits(p.parameters / 1e6)} M parameters"),
+        ("nearest", f"{p.nearest} of the measured networks, distance {p.distance:.1f}" if p.nearest else ""),
     ):
+        if not any(text):
+            continue
         stdout.print(Text.assemble(f"  {name:<12}", *text), soft_wrap=True)
     if top and p.operators:
         table = Table(box=None, pad_edge=False, header_style="bold")
@@ -215,10 +223,12 @@ def _print_table(predictions: list[LatencyPrediction]) -> None:
     table.add_column("model", overflow="fold")
     for name in ("device", "phase"):
         table.add_column(name, no_wrap=True)
-    for name in ("batch", "ms", "samples/s"):
+    with_intervals = any(p.low_ms is not None for p in predictions)
+    for name in ("batch", "ms", *(("90 %",) if with_intervals else ()), "samples/s"):
         table.add_column(name, justify="right", no_wrap=True)
     for p in predictions:
-        figures = map(_digits, (p.latency_ms, p.throughput_per_s))
+        interval = (f"{_digits(p.low_ms)}-{_digits(p.high_ms)}",) if with_intervals else ()
+        figures = (_digits(p.latency_ms), *interval, _digits(p.throughput_per_s))
         table.add_row(Text(p.model), p.device, p.phase, str(p.batch), *figures)
     # A pipe has no width; rich would assume 80 columns there and break the names.
     console = stdout if stdout.is_terminal else Console(width=160, highlight=False)

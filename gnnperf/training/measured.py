@@ -26,7 +26,13 @@ def measured_networks(train: pd.DataFrame, graphs: GraphStore) -> MeasuredNetwor
 
 
 def distinct_cases(train: pd.DataFrame) -> pd.DataFrame:
-    """A row for each graph, batch, device, precision and phase; of families of very many graphs, of some of these."""
+    """A row for each graph, batch, device, precision and phase of :func:`some_of_each_family`."""
+    columns = ["graph_key", "batch", "device", "precision", "phase"]
+    return some_of_each_family(train).drop_duplicates(columns, ignore_index=True)
+
+
+def some_of_each_family(train: pd.DataFrame) -> pd.DataFrame:
+    """Whole-model rows (layers, where there is nothing else); of families of very many graphs, those of some graphs."""
     models = train[train["kind"] == "model"]
     models = models if len(models) else train
     kept = []
@@ -34,8 +40,7 @@ def distinct_cases(train: pd.DataFrame) -> pd.DataFrame:
         keys = np.sort(part["graph_key"].astype(str).unique())
         chosen = keys[:: -(-len(keys) // _GRAPHS_OF_A_FAMILY)]
         kept.append(part[part["graph_key"].isin(chosen)])
-    cases = pd.concat(kept)
-    return cases.drop_duplicates(["graph_key", "batch", "device", "precision", "phase"], ignore_index=True)
+    return pd.concat(kept, ignore_index=True)
 
 
 def spread_networks(cases: pd.DataFrame, descriptors: np.ndarray, most: int = MOST_NETWORKS) -> MeasuredNetworks:

@@ -13,6 +13,7 @@ from safetensors.torch import save
 
 from gnnperf.datasets.graph_store import GraphStore
 from gnnperf.domain import Domain
+from gnnperf.errors import GnnperfError
 from gnnperf.files import write_whole
 from gnnperf.graph import OpClass
 from gnnperf.nn.network import LatencyNetwork
@@ -65,6 +66,23 @@ def write_predictor(
         "versions": {name: version(name) for name in _VERSIONS},
     }
     write_whole(folder / DESCRIPTION_FILE, (json.dumps(description, indent=2) + "\n").encode())
+
+
+def read_config(folder: Path) -> TrainingConfig:
+    """The configuration that the predictor in a folder was trained by.
+
+    Raises:
+        GnnperfError: there is no predictor, or its configuration is of another version.
+    """
+    path = folder / DESCRIPTION_FILE
+    try:
+        return TrainingConfig.model_validate(json.loads(path.read_text(encoding="utf-8"))["config"])
+    except OSError as error:
+        raise GnnperfError(f"cannot read the predictor {path}: {error.strerror or error}") from None
+    except (ValueError, KeyError, TypeError):  # pydantic's errors are ValueErrors
+        raise GnnperfError(
+            f"{path} does not say how its predictor was trained, or in words of another version: train it again"
+        ) from None
 
 
 def _counts(column: pd.Series) -> dict[str, int]:

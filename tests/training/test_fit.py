@@ -121,7 +121,7 @@ def test_a_finished_run_is_not_repeated_but_its_files_are_written_anew(tiny_data
     assert_same(load_file(tmp_path / WEIGHTS_FILE), weights)
     assert (tmp_path / "predictor.json").read_text() == description
     assert sorted(path.name for path in tmp_path.iterdir()) == [
-        CHECKPOINT_FILE, "network.onnx", "predictor.json", WEIGHTS_FILE,
+        CHECKPOINT_FILE, "measured.json", "network.onnx", "predictor.json", WEIGHTS_FILE,
     ]  # fmt: skip
 
 
