@@ -1,4 +1,4 @@
-"""``gnnperf evaluate``: what a predictor is worth on what it never saw."""
+"""``gnnperf evaluate``: what predictions are worth on what was never seen."""
 
 from __future__ import annotations
 
@@ -6,75 +6,181 @@ import json
 import sys
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich import box
 from rich.console import Console
-from rich.table import Table
 
-from gnnperf.cli.console import one_line_errors, stdout
-from gnnperf.conditions import Phase
+from gnnperf.cli.console import one_line_errors, stderr, stdout
+from gnnperf.conditions import Phase, Precision
+from gnnperf.errors import GnnperfError
+from gnnperf.resources import resource
+
+if TYPE_CHECKING:
+    from gnnperf.evaluation.evaluation import Evaluation
 
 EPILOG = """
 **Examples**
 
-    gnnperf evaluate headline
+    gnnperf evaluate headline                                # the shipped predictor, no training, nothing to fetch
 
     gnnperf evaluate headline --phase training --rows --plot headline.png
 
-    gnnperf evaluate headline --predictor runs/mine --json
+    gnnperf evaluate families --jobs 2 --plot families.png   # trains a network for each family left out
+
+    gnnperf evaluate families --json > families.json         # the same run again: from its table, in seconds
+
+    gnnperf evaluate stacks --device 2080ti --steps 1000
+
+Protocols but headline need `gnnperf data import`. Ctrl-C keeps finished folds and writes checkpoints; the same command
+continues. docs/evaluation.md says what each protocol holds out and what each figure means.
 """
+DEFAULT_DATA = Path("gnnperf-data")
 
 
-class Protocol(StrEnum):
+class ProtocolName(StrEnum):
     """Evaluation protocols."""
 
     HEADLINE = "headline"
+    FAMILIES = "families"
+    BATCHES = "batches"
+    STACKS = "stacks"
+    INSIDE = "inside"
 
 
 def evaluate(
-    protocol: Annotated[Protocol, typer.Argument(help="headline: LeNet, AlexNet, VGG on the GTX 1080 Ti.")],
-    phase: Annotated[Phase | None, typer.Option(help="Only this phase; default: all.")] = None,
-    predictor: Annotated[Path | None, typer.Option(help="Folder of a predictor of your own.")] = None,
+    protocol: Annotated[
+        ProtocolName,
+        typer.Argument(
+            help="headline: LeNet, AlexNet, VGG by a trained predictor. families, batches, stacks: leave one out. "
+            "inside: networks of search spaces among their like.",
+        ),
+    ],
+    device: Annotated[str, typer.Option("--device", "-d", help="Whose rows are scored.")] = "1080ti",
+    phase: Annotated[Phase | None, typer.Option(help="Only rows of this phase; default: all.")] = None,
+    precision: Annotated[Precision, typer.Option(help="Only rows of this precision.")] = Precision.FP32,
+    predictor: Annotated[
+        Path | None, typer.Option(help="headline: folder of a predictor of your own.", rich_help_panel="headline")
+    ] = None,
+    config: Annotated[
+        Path | None,
+        typer.Option(
+            help="What every fold is trained by. Default: configs/base.yaml.", rich_help_panel="Other protocols"
+        ),
+    ] = None,
+    data: Annotated[
+        Path | None,
+        typer.Option(
+            envvar="GNNPERF_DATA",
+            help="Folder that `gnnperf data import` filled. Default: gnnperf-data.",
+            rich_help_panel="Other protocols",
+        ),
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            help="Folds and their rows. Default: runs/evaluate/PROTOCOL.",
+            rich_help_panel="Other protocols",
+        ),
+    ] = None,
+    steps: Annotated[
+        int | None, typer.Option(min=1, help="Instead of the configuration's.", rich_help_panel="Other protocols")
+    ] = None,
+    seed: Annotated[
+        int | None,
+        typer.Option(min=0, max=2**32 - 1, help="Instead of the configuration's.", rich_help_panel="Other protocols"),
+    ] = None,
+    jobs: Annotated[
+        int,
+        typer.Option("--jobs", "-j", min=1, help="Folds at a time, a core each.", rich_help_panel="Other protocols"),
+    ] = 2,
     rows: Annotated[bool, typer.Option("--rows", help="Every row with its truth's source.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="One object; summary.mape is a fraction.")] = False,
-    plot: Annotated[Path | None, typer.Option(help="Write a scatter plot (PNG).")] = None,
+    plot: Annotated[
+        Path | None, typer.Option(help="Write PNGs: a scatter here, errors by family as NAME-families beside it.")
+    ] = None,
 ) -> None:
-    """Score a predictor on published truths of network families that it was not trained on."""
+    """Score predictions on families, batch sizes, stacks or networks that were never trained on."""
     with one_line_errors():
-        from gnnperf.evaluation.headline import headline, headline_dict
-        from gnnperf.predictor import Predictor
+        from gnnperf.devices import get_device
 
-        result = headline(Predictor.load(predictor), phase)
+        slug = get_device(device).slug
+        if protocol == ProtocolName.HEADLINE:
+            given = {"--config": config, "--output": output, "--steps": steps, "--seed": seed}
+            _refuse(given, "headline trains nothing: it takes a folder as --predictor, not")
+            from gnnperf.evaluation.headline import headline
+
+            result = headline(predictor, slug)
+        else:
+            _refuse({"--predictor": predictor}, f"{protocol} trains a network for each fold: it does not take")
+            result = _trained(protocol, slug, config, data, output, steps, seed, jobs)
+        result = result.only(precision, phase)
+        if result.rows.empty:
+            raise GnnperfError(
+                f"{protocol} has no {precision} rows" + (f" of phase {phase}" if phase else "") + f" on {slug}"
+            )
         if plot is not None:
-            from gnnperf.evaluation.plots import scatter
+            from gnnperf.evaluation.plots import family_errors, scatter
 
             scatter(result.rows, plot)
+            family_errors(result.rows, plot.with_stem(plot.stem + "-families"))
         if as_json:
-            sys.stdout.write(json.dumps(headline_dict(result), indent=2, default=str) + "\n")
+            sys.stdout.write(json.dumps(result.to_dict(), indent=2, allow_nan=False) + "\n")
             return
 
-        from gnnperf.cli.accuracy_tables import accuracy_tables
+        from gnnperf.cli.evaluation_tables import evaluation_tables, rows_table
 
-        console = stdout if stdout.is_terminal else Console(width=140, highlight=False)
+        # A pipe has no width; rich would assume 80 columns there.
+        console = stdout if stdout.is_terminal else Console(width=140 if rows else 100, highlight=False)
         if rows:
-            console.print(_rows_table(result.rows))
-        for table in accuracy_tables(result, console.width):
+            console.print(rows_table(result.rows))
+        for table in evaluation_tables(result, console.width):
             console.print(table)
+            console.print()
 
 
-def _rows_table(rows) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for name in ("model", "batch", "phase", "stack", "window"):
-        table.add_column(name, no_wrap=True)
-    for name in ("measured ms", "gnnperf", "error", "+campaign", "error"):
-        table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("truth's source", overflow="fold")
-    for row in rows.sort_values(["phase", "family", "model", "stack", "batch"]).itertuples(index=False):
-        table.add_row(
-            row.model, str(row.batch), row.phase, row.stack, row.window, f"{row.latency_ms:.4g}",
-            f"{row.stack_only_ms:.4g}", f"{row.stack_only_ms / row.latency_ms - 1:+.1%}",
-            f"{row.predicted_ms:.4g}", f"{row.predicted_ms / row.latency_ms - 1:+.1%}", f"{row.source}: {row.citation}",
-        )  # fmt: skip
-    return table
+def _refuse(options: dict[str, object], why: str) -> None:
+    for name, value in options.items():
+        if value is not None:
+            raise GnnperfError(f"{why} {name}")
+
+
+def _trained(
+    protocol: ProtocolName,
+    device: str,
+    config: Path | None,
+    data: Path | None,
+    output: Path | None,
+    steps: int | None,
+    seed: int | None,
+    jobs: int,
+) -> Evaluation:
+    """Train and score the folds of a protocol, or read them where that was done before."""
+    from gnnperf.training.config import TrainingConfig
+
+    run = TrainingConfig.from_yaml(config or resource("configs/base.yaml"))
+    if seed is not None:
+        run = run.model_copy(update={"seed": seed})
+    if steps is not None:
+        run = run.model_copy(update={"optimisation": run.optimisation.model_copy(update={"steps": steps})})
+
+    from gnnperf.datasets.dataset import Dataset
+    from gnnperf.datasets.importing import published_dataset
+    from gnnperf.evaluation.evaluation import Evaluation
+    from gnnperf.evaluation.protocols import PROTOCOLS
+    from gnnperf.evaluation.protocols.progress import FoldsBar
+    from gnnperf.evaluation.protocols.run import run_folds
+    from gnnperf.training.checkpoint import Interrupted
+
+    published = data is None and run.data.published
+    dataset = published_dataset() if published else Dataset.open(data or DEFAULT_DATA)
+    folds = PROTOCOLS[protocol](dataset.frame, run, device)
+    folder = output or Path("runs") / "evaluate" / str(protocol)
+    try:
+        scored = run_folds(run, dataset, folds, folder, jobs=jobs, progress=FoldsBar(stderr))
+    except Interrupted as stopped:
+        stderr.print(f"{stopped}; run the same command again to continue")
+        raise typer.Exit(130) from None
+    return Evaluation(str(protocol), device, run.name, run.seed, scored)

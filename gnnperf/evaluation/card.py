@@ -41,7 +41,7 @@ def write_card(folder: Path, dataset: Dataset, split: Split) -> Report:
 
 def _predictions_csv(rows: pd.DataFrame) -> str:
     columns = ["model", "family", "source", "stack", "precision", "phase", "window", "optimizer", "batch", "latency_ms",
-               "predicted_ms", "stack_only_ms", "roofline_ms", "linear_ms", "ape", "citation"]  # fmt: skip
+               "predicted_ms", "stack_only_ms", "analytic_ms", "linear_ms", "roofline_ms", "citation"]  # fmt: skip
     rounded = rows[columns].copy()
     numbers = rounded.select_dtypes("float").columns
     rounded[numbers] = rounded[numbers].map(lambda value: float(f"{value:.5g}"))

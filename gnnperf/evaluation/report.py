@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
 import pandas as pd
 
-from gnnperf.baselines.linear import LinearBaseline, OperatorCountBaseline
 from gnnperf.datasets.dataset import Dataset
 from gnnperf.evaluation.metrics import summarise
-from gnnperf.evaluation.scoring import score
+from gnnperf.evaluation.references import operator_count_latencies
+from gnnperf.evaluation.scoring import predict, score_rows
 from gnnperf.predictor import Predictor
-from gnnperf.training.samples import row_group
 from gnnperf.training.split import Split
 
 REPORTED_DEVICE = "1080ti"
@@ -24,7 +22,7 @@ class Report:
     """Scored rows and their summaries.
 
     Attributes:
-        rows: every scored row of the held-out families, with ``predicted_ms``, ``roofline_ms`` and ``linear_ms``.
+        rows: every row of the held-out families, columns :data:`gnnperf.evaluation.scoring.ROW_COLUMNS`.
         families: MAPE by phase, family, stack, in fractions.
         in_space: MAPE by search space and batch, beside the linear model on operator counts.
     """
@@ -56,31 +54,12 @@ def report(split: Split, dataset: Dataset, predictor: Predictor, device: str = R
     """Score the held-out families' whole-model rows and the held-out search-space graphs of one device."""
     held_out = _of_device(split.held_out, device)
     held_out = held_out[held_out["kind"] == "model"]
-    rows = score(held_out, dataset, predictor)
-    rows["stack_only_ms"] = score(held_out, dataset, predictor, with_campaign=False)["predicted_ms"]
-    rows["linear_ms"] = _linear(_of_device(split.train, device), held_out, dataset)
+    rows = score_rows("held out", held_out, _of_device(split.train, device), dataset, predictor)
     return Report(rows, _by_family(rows), _in_space(split, dataset, predictor, device))
 
 
 def _of_device(frame: pd.DataFrame, device: str) -> pd.DataFrame:
     return frame[frame["device"] == device]
-
-
-def _graphs(frame: pd.DataFrame, dataset: Dataset) -> list:
-    return [dataset.graphs[r.graph_key].at_batch(r.batch) for r in frame.itertuples(index=False)]
-
-
-def _linear(train: pd.DataFrame, held_out: pd.DataFrame, dataset: Dataset) -> np.ndarray:
-    """A linear model a phase and precision, fitted on the same device's other whole models; NaN without rows."""
-    predicted = np.full(len(held_out), np.nan)
-    train = train[row_group(train) == "model"]
-    for (phase, precision), part in held_out.groupby(["phase", "precision"], observed=True):
-        known = train[(train["phase"] == phase) & (train["precision"] == precision)]
-        if len(known) < 5:
-            continue
-        model = LinearBaseline().fit(_graphs(known, dataset), known["latency_ms"].to_numpy())
-        predicted[held_out.index.isin(part.index)] = model.predict(_graphs(part, dataset))
-    return predicted
 
 
 def _by_family(rows: pd.DataFrame) -> pd.DataFrame:
@@ -113,13 +92,9 @@ def _in_space(split: Split, dataset: Dataset, predictor: Predictor, device: str)
     held_out, train = _of_device(split.in_space, device), _of_device(split.train, device)
     for (family, batch), part in held_out.groupby(["family", "batch"], observed=True):
         part = part.iloc[:_IN_SPACE_ROWS]
-        known = train[(train["family"] == family) & (train["batch"] == batch)].iloc[: 2 * _IN_SPACE_ROWS]
-        counted = np.full(len(part), np.nan)
-        if len(known):
-            linear = OperatorCountBaseline().fit(_graphs(known, dataset), known["latency_ms"].to_numpy())
-            counted = linear.predict(_graphs(part, dataset))
-        scored = score(part, dataset, predictor)
-        ours = summarise(scored["predicted_ms"], part["latency_ms"])
+        predicted = predict(part, dataset, predictor, with_campaign=True)
+        counted = operator_count_latencies(train, part, dataset)
+        ours = summarise(predicted, part["latency_ms"])
         records.append(
             {
                 "family": family,

@@ -1,51 +1,82 @@
-"""Measured rows beside what the exported predictor and the baselines say of them."""
+"""Measured rows beside what the exported predictor and everything that it has to beat say of them."""
 
 from __future__ import annotations
 
 import numpy as np
 import pandas as pd
 
-from gnnperf.conditions import Precision
 from gnnperf.datasets.dataset import Dataset
 from gnnperf.devices import get_device
-from gnnperf.devices.roofline import graph_roofline_ms
+from gnnperf.evaluation.references import (
+    analytic_latencies,
+    linear_latencies,
+    operator_count_latencies,
+    roofline_latencies,
+    row_graphs,
+)
 from gnnperf.predictor import Predictor
 from gnnperf.training.samples import campaign_name, conditions_of
 
 _CHUNK = 64
+_MEASURED = ("model", "family", "source", "device", "stack", "framework_version", "precision", "phase", "window",
+             "optimizer", "batch", "latency_ms")  # fmt: skip
+ROW_COLUMNS = ("fold", *_MEASURED, "predicted_ms", "stack_only_ms", "analytic_ms", "linear_ms", "operator_counts_ms",
+               "roofline_ms", "low_ms", "high_ms", "citation")  # fmt: skip
+"""Columns of a table of scored rows; milliseconds are those of the whole batch, NaN where there is no such figure.
+
+``stack_only_ms`` is what a user's file gets. ``predicted_ms`` also uses the effect of the row's measurement campaign,
+where the network knows it from other rows. ``low_ms`` and ``high_ms`` are the ends of the 90 % interval.
+"""
+TEXT_COLUMNS = ("fold", *_MEASURED[:-2], "citation")
 
 
-def score(frame: pd.DataFrame, dataset: Dataset, predictor: Predictor, *, with_campaign: bool = True) -> pd.DataFrame:
-    """Predict every row.
+def predict(frame: pd.DataFrame, dataset: Dataset, predictor: Predictor, *, with_campaign: bool) -> np.ndarray:
+    """``[rows]`` ms that the exported network predicts, exactly as it ships.
 
     Args:
         frame: rows of the schema.
         dataset: where their graphs are.
-        predictor: the exported network, exactly as it ships.
+        predictor: the network.
         with_campaign: use the measurement campaign's learned effect where the network knows the campaign (from other
             families' rows); without it the row is predicted for its stack alone, as a user's file is.
-
-    Returns:
-        The frame with ``predicted_ms``, ``roofline_ms`` and ``ape`` added.
     """
-    predicted, roofline = np.empty(len(frame)), np.empty(len(frame))
-    rows = list(frame.itertuples(index=False))
-    for begin in range(0, len(rows), _CHUNK):
-        chunk = rows[begin : begin + _CHUNK]
-        graphs = [dataset.graphs[row.graph_key].at_batch(row.batch) for row in chunk]
-        cases = [(get_device(row.device), conditions_of(row)) for row in chunk]
-        campaigns = [campaign_name(row.source, row.device) for row in chunk] if with_campaign else None
-        predicted[begin : begin + len(chunk)] = predictor.latencies(graphs, cases, campaigns)[0]
-        roofline[begin : begin + len(chunk)] = [
-            graph_roofline_ms(graph, device, Precision(row.precision)) * _roofline_passes(row.phase)
-            for graph, (device, _), row in zip(graphs, cases, chunk, strict=True)
-        ]
-    scored = frame.copy()
-    scored["predicted_ms"], scored["roofline_ms"] = predicted, roofline
-    scored["ape"] = np.abs(predicted / frame["latency_ms"].to_numpy() - 1)
-    return scored
+    predicted = np.empty(len(frame))
+    for begin in range(0, len(frame), _CHUNK):
+        part = frame.iloc[begin : begin + _CHUNK]
+        rows = list(part.itertuples(index=False))
+        cases = [(get_device(row.device), conditions_of(row)) for row in rows]
+        campaigns = [campaign_name(row.source, row.device) for row in rows] if with_campaign else None
+        predicted[begin : begin + len(rows)] = predictor.latencies(row_graphs(part, dataset), cases, campaigns)[0]
+    return predicted
 
 
-def _roofline_passes(phase: str) -> float:
-    """Forward passes that a phase is worth: gradients of inputs and of weights cost about a forward pass each."""
-    return {"inference": 1.0, "forward": 1.0, "backward": 2.0, "training": 3.0}[phase]
+def score_rows(
+    fold: str,
+    test: pd.DataFrame,
+    train: pd.DataFrame,
+    dataset: Dataset,
+    predictor: Predictor,
+    *,
+    operator_counts: bool = False,
+) -> pd.DataFrame:
+    """A table of the columns :data:`ROW_COLUMNS`, a row for each of ``test``.
+
+    Args:
+        fold: name of the fold, for its column.
+        test: rows of the schema to score.
+        train: what the linear models are fitted on.
+        dataset: where the graphs of both are.
+        predictor: the network that is scored.
+        operator_counts: fit :class:`OperatorCountBaseline` too, which means something inside a search space only.
+    """
+    scored = test[[*_MEASURED, "citation"]].reset_index(drop=True)
+    scored["fold"] = fold
+    scored["predicted_ms"] = predict(test, dataset, predictor, with_campaign=True)
+    scored["stack_only_ms"] = predict(test, dataset, predictor, with_campaign=False)
+    scored["analytic_ms"] = analytic_latencies(test, dataset)
+    scored["linear_ms"] = linear_latencies(train, test, dataset)
+    scored["operator_counts_ms"] = operator_count_latencies(train, test, dataset) if operator_counts else np.nan
+    scored["roofline_ms"] = roofline_latencies(test, dataset)
+    scored["low_ms"] = scored["high_ms"] = np.nan
+    scored = scored.astype({name: str for name in TEXT_COLUMNS})
+    return scored[list(ROW_COLUMNS)]

@@ -4,14 +4,16 @@ import json
 
 import numpy as np
 import pytest
+import torch
 
 from gnnperf.cli.accuracy_tables import accuracy_tables
 from gnnperf.conditions import Phase
 from gnnperf.devices.roofline import graph_roofline_ms
 from gnnperf.evaluation import card
 from gnnperf.evaluation.card import CARD_FILE, METRICS_FILE, PREDICTIONS_FILE, write_card
+from gnnperf.evaluation.references import analytic_latencies, linear_latencies
 from gnnperf.evaluation.report import report
-from gnnperf.evaluation.scoring import score
+from gnnperf.evaluation.scoring import ROW_COLUMNS, score_rows
 from gnnperf.training.config import DataConfig
 from gnnperf.training.predictor_files import training_domain
 from gnnperf.training.split import split_rows
@@ -34,12 +36,41 @@ def split(tiny_dataset):
     return split_rows(tiny_dataset.frame, DataConfig(search_space_share=0.5), seed=0)
 
 
-def test_every_row_is_scored_under_its_own_conditions(tiny_dataset):
-    scored = score(tiny_dataset.frame, tiny_dataset, KnownPredictor())
-    np.testing.assert_allclose(scored["ape"], 0.1, rtol=1e-6)
+def test_every_row_is_scored_under_its_own_conditions(tiny_dataset, split):
+    frame = tiny_dataset.frame[tiny_dataset.frame["kind"] == "model"]
+    scored = score_rows("mine", frame, split.train, tiny_dataset, KnownPredictor())
+    assert tuple(scored.columns) == ROW_COLUMNS and set(scored["fold"]) == {"mine"}
     np.testing.assert_allclose(scored["predicted_ms"], 1.1 * scored["latency_ms"], rtol=1e-6)
+    np.testing.assert_allclose(scored["stack_only_ms"], 1.2 * scored["latency_ms"], rtol=1e-6)
     row = scored[(scored["phase"] == "training") & (scored["model"] == "vgg11")].iloc[0]
     assert row["roofline_ms"] == pytest.approx((row["latency_ms"] - 0.1) / 7.5 * 3)
+    assert scored[["low_ms", "high_ms", "operator_counts_ms"]].isna().all(axis=None)
+
+
+def test_the_linear_reference_is_fitted_on_rows_of_the_same_device_and_phase(tiny_dataset, split):
+    vgg = tiny_dataset.frame[tiny_dataset.frame["model"] == "vgg11"]
+    predicted = linear_latencies(split.train, vgg, tiny_dataset)
+    assert np.isfinite(predicted).all()
+    only = split.train[(split.train["device"] == "1080ti") & (split.train["phase"] == "inference")]
+    alone = linear_latencies(only, vgg, tiny_dataset)
+    known = ((vgg["device"] == "1080ti") & (vgg["phase"] == "inference")).to_numpy()
+    np.testing.assert_allclose(alone[known], predicted[known])
+    assert np.isnan(alone[~known]).all()
+
+
+def test_the_analytic_reference_is_the_untrained_network(tiny_dataset):
+    from gnnperf.nn.network import LatencyNetwork, NetworkConfig
+    from gnnperf.training.samples import graph_tensors, row_conditions, row_devices
+
+    rows = tiny_dataset.frame[tiny_dataset.frame["model"] == "resnet18"].iloc[:3]
+    found = analytic_latencies(rows, tiny_dataset)
+    torch.manual_seed(5)
+    network = LatencyNetwork(NetworkConfig(depth=2)).eval()
+    for place in range(3):
+        row = rows.iloc[[place]]
+        graph = tiny_dataset.graphs[row["graph_key"].iloc[0]].at_batch(int(row["batch"].iloc[0]))
+        inputs = torch.from_numpy(row_devices(row)), torch.from_numpy(row_conditions(row, ()))
+        assert found[place] == pytest.approx(network(*graph_tensors([graph]), *inputs).latency_ms.item(), rel=1e-5)
 
 
 def test_held_out_families_are_reported_by_phase_and_stack_on_one_device(tiny_dataset, split):
