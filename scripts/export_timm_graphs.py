@@ -20,7 +20,6 @@ import warnings
 from pathlib import Path
 
 import onnx
-import pandas as pd
 import torch
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
@@ -65,8 +64,8 @@ class WithoutInitialisation(TorchDispatchMode):
         return function(*arguments, **(options or {}))
 
 
-def export(timm: object, spec: str, batch: int = 1) -> onnx.ModelProto:
-    """``timm/<name>@<image>`` as ONNX without weights."""
+def create(timm: object, spec: str) -> torch.nn.Module:
+    """``timm/<name>@<image>`` with arbitrary weights."""
     name, image = zoo.split_image(spec.removeprefix("timm/"))
     with WithoutInitialisation():
         try:
@@ -77,34 +76,45 @@ def export(timm: object, spec: str, batch: int = 1) -> onnx.ModelProto:
     for number, tensor in enumerate((*model.parameters(), *model.buffers())):
         if tensor.is_floating_point() and tensor.numel():
             tensor.data.view(-1)[0] = number
+    return model.eval()
+
+
+def export(model: torch.nn.Module, image: int, batch: int = 1) -> onnx.ModelProto:
+    """A network of ``image`` x ``image`` pixels as ONNX without weights."""
     file = io.BytesIO()
-    image = torch.zeros(batch, 3, image, image)
     with torch.no_grad():
         torch.onnx.export(
-            model.eval(), (image,), file, dynamo=False, opset_version=_OPSET, input_names=["image"],
-            export_params=False, do_constant_folding=False,
+            model, (torch.zeros(batch, 3, image, image),), file, dynamo=False, opset_version=_OPSET,
+            input_names=["image"], export_params=False, do_constant_folding=False,
         )  # fmt: skip
-    onnx_model = onnx.load_from_string(file.getvalue())
+    exported = onnx.load_from_string(file.getvalue())
     # Without payload, weights are written as inputs. Which ones they are is known here: what a network computes from
     # weights alone (weight standardisation, tables of relative positions) is no work that grows with the batch.
-    for weight in onnx_model.graph.input[1:]:
+    for weight in exported.graph.input[1:]:
         shape = weight.type.tensor_type
-        onnx_model.graph.initializer.add(
+        exported.graph.initializer.add(
             name=weight.name, data_type=shape.elem_type, dims=[dim.dim_value for dim in shape.shape.dim]
         )
-    del onnx_model.graph.input[1:]
-    return onnx_model
+    del exported.graph.input[1:]
+    return exported
 
 
-def check_counts(arrays: GraphArrays, published: pd.Series) -> str:
-    """How the graph's counts differ from those that timm printed beside its timings; "" where they agree."""
-    counts = {"GMACs": (arrays.column("macs").sum() / 1e9, published["gmacs"]),
-              "M parameters": (arrays.column("weight_bytes").sum() / 4e6, published["parameters"])}  # fmt: skip
-    return ", ".join(
-        f"{ours:.3g} {unit} where timm says {theirs:.3g}"
-        for unit, (ours, theirs) in counts.items()
-        if abs(ours - theirs) > _TOLERANCE * theirs + 0.01
-    )
+def check_parameters(model: torch.nn.Module, published_millions: float) -> None:
+    """Refuse what has the name of a measured network alone: definitions in timm have changed.
+
+    Raises:
+        ValueError: the parameters are not as many as those that were timed.
+    """
+    ours = sum(parameter.numel() for parameter in model.parameters()) / 1e6
+    if abs(ours - published_millions) > 0.01 * published_millions + 0.01:
+        raise ValueError(f"has {ours:.2f} M parameters, but {published_millions:.2f} M were timed")
+
+
+def check_macs(arrays: GraphArrays, published_gmacs: float) -> str:
+    """How the graph's multiply-accumulates differ from timm's count; "" where they agree, or timm gives none."""
+    ours = arrays.column("macs").sum() / 1e9
+    differ = abs(ours - published_gmacs) > _TOLERANCE * published_gmacs + 0.01
+    return f"{ours:.2f} GMACs where timm says {published_gmacs:.2f}" if differ else ""
 
 
 def _give_up(signal_number: int, frame: object) -> None:
@@ -147,11 +157,13 @@ def main() -> None:
             bar.update(task, description=spec)
             signal.alarm(arguments.timeout)
             try:
-                arrays = to_arrays(read_graph(export(timm, spec)))
+                model = create(timm, spec)
+                check_parameters(model, counts.loc[spec, "parameters"])
+                arrays = to_arrays(read_graph(export(model, zoo.split_image(spec)[1])))
             except Exception as error:  # whatever one of 1,500 architectures does must not stop the others
                 failed[spec] = str(error).splitlines()[0][:120] if str(error) else type(error).__name__
             else:
-                if difference := check_counts(arrays, counts.loc[spec]):
+                if difference := check_macs(arrays, counts.loc[spec, "gmacs"]):
                     differing[spec] = difference
                 store.names[spec] = store.add(arrays)
             signal.alarm(0)
@@ -166,7 +178,7 @@ def main() -> None:
     for spec, difference in differing.items():
         print(f"{spec}: {difference}")
     print(
-        f"{len(todo) - len(failed)} exported, {len(failed)} failed, {len(differing)} differ from timm's counts; "
+        f"{len(todo) - len(failed)} exported, {len(failed)} failed, {len(differing)} differ from timm's MACs; "
         f"{arguments.file} holds {len(store.names)} architectures, {len(store)} graphs"
     )
 

@@ -259,17 +259,21 @@ def test_neusight_splits_training_steps(tmp_path):
 
 
 def write_timm(folder):
-    """One inference run with a network that ran out of memory, one training run, and three that are not read."""
+    """An inference and a training run, and three that are not read.
+
+    One network ran out of memory, another had fewer parameters in one of the runs.
+    """
     (folder / "results").mkdir(parents=True)
     (folder / "results-history").mkdir()
     inference = (
         "model,infer_img_size,infer_samples_per_sec,infer_step_time,infer_batch_size,param_count,infer_gmacs,infer_macts\n"
         "resnet18,160,2000.0,128.0,256,11.69,0.93,1.27\nresnet18,224,1000.0,256.0,256.0,11.69,1.82,2.48\n"
-        "repvgg_a0,224,500.0,512.0,256,9.11,1.52,3.59\nvit_7b_patch16_dinov3,256,,,,6716,1775,515\n"
+        "repvgg_a0,224,500.0,512.0,256,9.11,1.52,3.59\nmobileone_s0,224,500.0,512.0,256,2.08,0.28,3.79\n"
+        "vit_7b_patch16_dinov3,256,,,,6716,1775,515\n"
     )
     training = (
         "model,train_samples_per_sec,train_step_time,train_batch_size,train_img_size,param_count\n"
-        "resnet18,500.0,512.5,256,224,11.69\n"
+        "resnet18,500.0,512.5,256,224,11.69\nmobileone_s0,50.0,5125.0,256,224,5.29\n"
     )
     for name, content in (
         ("results/benchmark-infer-amp-nchw-pt291-cu128-4090.csv", inference),
@@ -282,7 +286,7 @@ def write_timm(folder):
     return folder
 
 
-def test_timm_reads_eager_mixed_precision_runs(tmp_path):
+def test_timm_reads_eager_mixed_precision_runs_of_networks_that_stayed_the_same(tmp_path):
     frame = validate(timm.read(write_timm(tmp_path)), "timm")
     assert frame["model"].tolist() == [
         "timm/resnet18@160",

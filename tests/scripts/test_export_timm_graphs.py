@@ -4,7 +4,6 @@ import importlib.util
 from pathlib import Path
 from types import SimpleNamespace
 
-import pandas as pd
 import pytest
 import torch
 from torch import nn
@@ -27,22 +26,37 @@ def create_model(name, exportable):  # no img_size: as timm's convolutional netw
     return nn.Sequential(*layers, nn.Linear(8, 10))
 
 
-def test_graphs_have_the_measured_size_and_no_folded_layers(script):
-    timm = SimpleNamespace(create_model=create_model)
-    graphs = {batch: read_graph(script.export(timm, "timm/little@16", batch)) for batch in (1, 2)}
+@pytest.fixture(scope="module")
+def model(script):
+    return script.create(SimpleNamespace(create_model=create_model), "timm/little@16")
+
+
+def test_graphs_have_the_measured_size_and_no_folded_layers(script, model):
+    graphs = {batch: read_graph(script.export(model, 16, batch)) for batch in (1, 2)}
     assert [node.op_type for node in graphs[1].nodes[:3]] == ["Conv", "BatchNormalization", "Gelu"]
     arrays = {batch: to_arrays(graph) for batch, graph in graphs.items()}
     assert arrays[1].column("macs").sum() == 16 * 16 * 27 * 8 + 80
+    assert arrays[1].column("weight_bytes").sum() / 4 == 27 * 8 + 8 + 4 * 8 + 8 * 10 + 10
     assert (arrays[1].at_batch(2).node == arrays[2].node).all()
 
 
-def test_counts_that_differ_are_told(script):
-    arrays = to_arrays(read_graph(script.export(SimpleNamespace(create_model=create_model), "timm/little@224")))
-    parameters = arrays.column("weight_bytes").sum() / 4e6
-    assert script.check_counts(arrays, pd.Series({"gmacs": 0.0108, "parameters": parameters})) == ""
-    assert "GMACs where timm says 0.9" in script.check_counts(
-        arrays, pd.Series({"gmacs": 0.9, "parameters": parameters})
-    )
+def test_what_weights_alone_decide_is_no_work(script):
+    class Standardised(nn.Conv2d):
+        def forward(self, x):
+            return self._conv_forward(x, self.weight - self.weight.mean((1, 2, 3), keepdim=True), self.bias)
+
+    graph = read_graph(script.export(Standardised(3, 8, 3, bias=False).eval(), 16))
+    assert [node.op_type for node in graph.nodes] == ["Conv"]
+    assert graph.input_bytes == 3 * 16 * 16 * 4
+
+
+def test_counts_that_differ_are_told(script, model):
+    script.check_parameters(model, 0.0003)
+    with pytest.raises(ValueError, match=r"has 0\.00 M parameters, but 11\.00 M were timed"):
+        script.check_parameters(model, 11.0)
+    arrays = to_arrays(read_graph(script.export(model, 224)))
+    assert script.check_macs(arrays, 0.0108) == "" == script.check_macs(arrays, float("nan"))
+    assert script.check_macs(arrays, 0.9) == "0.01 GMACs where timm says 0.90"
 
 
 def test_nothing_is_initialised(script):
