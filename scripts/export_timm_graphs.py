@@ -130,7 +130,7 @@ def main() -> None:
     parser.add_argument("--family", help="one family only")
     parser.add_argument("--max-gmacs", type=float, default=float("inf"), help="leave larger ones out")
     parser.add_argument("--limit", type=int, help="stop after so many")
-    parser.add_argument("--timeout", type=int, default=60, help="seconds a model")
+    parser.add_argument("--timeout", type=int, default=60, help="seconds of processor time a model")
     arguments = parser.parse_args()
 
     counts = timm_reader.published_counts(arguments.results)
@@ -147,7 +147,7 @@ def main() -> None:
     warnings.filterwarnings("ignore")
     torch.set_num_threads(1)
     torch._C._jit_set_onnx_log_enabled(False)  # or the exporter prints every graph that it gives up on
-    signal.signal(signal.SIGALRM, _give_up)
+    signal.signal(signal.SIGVTALRM, _give_up)
     timm = import_timm()
     failed, differing, saved = {}, {}, time.monotonic()
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
@@ -155,7 +155,7 @@ def main() -> None:
         task = bar.add_task("", total=len(todo))
         for spec in todo:
             bar.update(task, description=spec)
-            signal.alarm(arguments.timeout)
+            signal.setitimer(signal.ITIMER_VIRTUAL, arguments.timeout)
             try:
                 model = create(timm, spec)
                 check_parameters(model, counts.loc[spec, "parameters"])
@@ -166,7 +166,7 @@ def main() -> None:
                 if difference := check_macs(arrays, counts.loc[spec, "gmacs"]):
                     differing[spec] = difference
                 store.names[spec] = store.add(arrays)
-            signal.alarm(0)
+            signal.setitimer(signal.ITIMER_VIRTUAL, 0)
             bar.advance(task)
             if time.monotonic() - saved > _SAVE_EVERY_S:
                 store.save(arguments.file)
