@@ -22,7 +22,7 @@ from gnnperf.quantile import weighted_quantile
 
 FORMAT = 1
 _CLOSE = 0.5  # half as far as measured networks typically are from other families
-_UNIT_OF_ONE_FAMILY, _FAR_OF_ONE_FAMILY = 1.2, 1.8  # what the public measurements give for their ten families
+_UNIT_OF_ONE_FAMILY, _FAR_OF_ONE_FAMILY = 1.2, 1.5  # what the public measurements give for their ten families
 _LAUNCH_MS = 0.005  # of one kernel; only its order of magnitude matters here
 
 _GROUPS: dict[str, tuple[OpClass, ...]] = {
@@ -137,12 +137,10 @@ class Similarity:
 class MeasuredNetworks:
     """Measured networks that stand for all whole-model rows of a training set.
 
-    The unit of distance and what is "far" are read from the training set itself, from how far its networks are from
-    those of other families.
-
     Args:
         networks: P of them.
         descriptors: ``[P, len(DESCRIPTOR_FIELDS)]`` as :func:`describe` gives them.
+        scale: ``unit`` and ``far`` below, where they are known already.
 
     Attributes:
         unit: distance of descriptors that counts as 1: the median, over networks, to the nearest of another family.
@@ -150,21 +148,22 @@ class MeasuredNetworks:
             them are unlike the other families.
 
     Raises:
-        ValueError: there are no networks, or the descriptors are not of that shape or not finite.
+        ValueError: there are no networks, the descriptors are not of that shape, or a number is not a finite one.
     """
 
-    def __init__(self, networks: Sequence[MeasuredNetwork], descriptors: np.ndarray) -> None:
+    def __init__(
+        self, networks: Sequence[MeasuredNetwork], descriptors: np.ndarray, scale: tuple[float, float] | None = None
+    ) -> None:
         self.networks = tuple(networks)
         self.descriptors = np.asarray(descriptors, np.float64)
         if not self.networks or self.descriptors.shape != (len(self.networks), len(DESCRIPTOR_FIELDS)):
             raise ValueError(f"{len(self.networks)} measured networks with descriptors {self.descriptors.shape}")
-        if not np.isfinite(self.descriptors).all():
-            raise ValueError("a descriptor of a measured network is not finite")
-        self.unit, far = self._between_families()
-        self.far = far / self.unit
+        self.unit, self.far = self._between_families() if scale is None else scale
+        if not (np.isfinite(self.descriptors).all() and 0 < self.unit < math.inf and 0 < self.far < math.inf):
+            raise ValueError("a number of the measured networks is not a finite one")
 
     def _between_families(self) -> tuple[float, float]:
-        """Median and 95 % quantile of distances to the nearest network of another family; families weigh equally."""
+        """Unit and far, from distances to the nearest network of another family; all families weigh equally."""
         family = np.array([network.family for network in self.networks])
         names, code, size = np.unique(family, return_inverse=True, return_counts=True)
         if len(names) == 1:
@@ -173,7 +172,8 @@ class MeasuredNetworks:
         between[code[:, None] == code[None, :]] = np.inf
         nearest = between.min(axis=1)
         median, far = (weighted_quantile(nearest, 1 / size[code], level) for level in (0.5, 0.95))
-        return max(median, 1e-3), max(far, 1e-3)
+        unit = max(median, 1e-3)
+        return unit, max(far / unit, 1.0)
 
     def distances(self, descriptors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """``[G]`` number of the nearest network and ``[G]`` distance to it, of ``[G, D]`` descriptors."""
@@ -192,8 +192,9 @@ class MeasuredNetworks:
             json.dumps([*network, [round(float(value), 3) for value in descriptor]], separators=(",", ":"))
             for network, descriptor in zip(self.networks, self.descriptors, strict=True)
         ]
-        head = f'{{"format": {FORMAT}, "fields": {json.dumps(DESCRIPTOR_FIELDS)}, "networks": [\n'
-        return head + ",\n".join(rows) + "\n]}\n"
+        head = f'{{"format": {FORMAT}, "fields": {json.dumps(DESCRIPTOR_FIELDS)},\n'
+        scale = f'"unit": {self.unit:.6g}, "far": {self.far:.6g}, "networks": [\n'
+        return head + scale + ",\n".join(rows) + "\n]}\n"
 
     @classmethod
     def from_json(cls, text: str) -> MeasuredNetworks | None:
@@ -209,7 +210,8 @@ class MeasuredNetworks:
             MeasuredNetwork(str(model), str(family), str(stack), int(batch), str(phase))
             for model, family, stack, batch, phase, _ in content["networks"]
         ]
-        return cls(networks, np.array([row[-1] for row in content["networks"]], np.float64))
+        descriptors = np.array([row[-1] for row in content["networks"]], np.float64)
+        return cls(networks, descriptors, (float(content["unit"]), float(content["far"])))
 
 
 def _distances(a: np.ndarray, b: np.ndarray) -> np.ndarray:

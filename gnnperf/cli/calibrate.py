@@ -16,19 +16,27 @@ from gnnperf.cli.console import one_line_errors, stdout
 EPILOG = """
 **Examples**
 
-    gnnperf calibrate runs/base --rows families.csv
+    gnnperf evaluate families && gnnperf calibrate runs/base --folds runs/evaluate/families
 
-    gnnperf calibrate runs/base --rows 1080ti.csv --rows 2080ti.csv --data gnnperf-data --output covered.csv
+    gnnperf calibrate runs/base --rows families.csv --data gnnperf-data --output covered.csv
 
-The rows are those of one configuration with a family left out in turn: columns fold, model, family, device, stack,
-precision, phase, window, optimizer, batch, latency_ms and stack_only_ms. Rows of more devices bring more families.
+Folds are scored on the rows of every device; a table is taken as it is: columns fold, model, family, device, stack,
+precision, phase, window, optimizer, batch, latency_ms and stack_only_ms.
 """
 DEFAULT_DATA = Path("gnnperf-data")
 
 
 def calibrate(
     predictor: Annotated[Path, typer.Argument(help="Folder of the predictor, as `gnnperf train` writes it.")],
-    rows: Annotated[list[Path], typer.Option("--rows", help="Scored rows of left-out families (CSV); repeatable.")],
+    folds: Annotated[
+        Path | None,
+        typer.Option(
+            help="Folder of the networks that were trained without a family each (`gnnperf evaluate families`)."
+        ),
+    ] = None,
+    rows: Annotated[
+        list[Path] | None, typer.Option("--rows", help="Instead: scored rows of left-out families (CSV); repeatable.")
+    ] = None,
     data: Annotated[
         Path | None,
         typer.Option(
@@ -47,16 +55,19 @@ def calibrate(
     Each family is shown with the coverage by intervals that were calibrated on the others. Families that the predictor
     itself holds out are a test: they are never calibrated on.
     """
+    if (folds is None) == (not rows):
+        raise typer.BadParameter("give one of --folds and --rows")
     with one_line_errors():
         from gnnperf.datasets.dataset import Dataset
         from gnnperf.datasets.importing import published_dataset
         from gnnperf.errors import GnnperfError
         from gnnperf.evaluation.calibration import calibrate_predictor, read_rows
+        from gnnperf.evaluation.fold_rows import score_folds
         from gnnperf.training.predictor_files import read_config
 
-        scored = read_rows(rows)
         published = data is None and read_config(predictor).data.published
         dataset = published_dataset() if published else Dataset.open(data or DEFAULT_DATA)
+        scored = read_rows(rows) if rows else score_folds(folds, predictor, dataset)
         found = calibrate_predictor(predictor, scored, dataset)
         if output is not None:
             try:

@@ -183,4 +183,8 @@ def _trained(
     except Interrupted as stopped:
         stderr.print(f"{stopped}; run the same command again to continue")
         raise typer.Exit(130) from None
+    if protocol == ProtocolName.FAMILIES:
+        from gnnperf.evaluation.calibration import with_intervals
+
+        scored = with_intervals(scored, dataset, run)
     return Evaluation(str(protocol), device, run.name, run.seed, scored)

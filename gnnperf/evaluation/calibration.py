@@ -13,13 +13,20 @@ from gnnperf.datasets.dataset import Dataset
 from gnnperf.datasets.graph_building import build_arrays
 from gnnperf.devices import get_device
 from gnnperf.errors import DataError, GnnperfError
-from gnnperf.evaluation.conformal import Scores, fit_intervals
+from gnnperf.evaluation.conformal import Scores, TooFewFolds, fit_intervals
 from gnnperf.files import write_whole
 from gnnperf.graph import GraphArrays
 from gnnperf.intervals import PHASES, SCALE_TERMS, Intervals, scale_terms
 from gnnperf.predictor import DESCRIPTION_FILE, MEASURED_FILE, Predictor
 from gnnperf.similarity import describe, operator_ms
-from gnnperf.training.measured import describe_rows, distinct_cases, some_of_each_family, spread_networks
+from gnnperf.training.config import TrainingConfig
+from gnnperf.training.measured import (
+    describe_rows,
+    distinct_cases,
+    measured_networks,
+    some_of_each_family,
+    spread_networks,
+)
 from gnnperf.training.predictor_files import read_config, training_domain
 from gnnperf.training.samples import SEARCH_SPACES, conditions_of
 from gnnperf.training.split import split_rows
@@ -82,24 +89,44 @@ def calibrate_predictor(folder: Path, rows: pd.DataFrame, dataset: Dataset) -> C
 
     Raises:
         GnnperfError: the folder holds no predictor, or cannot be written.
-        DataError: there are too few folds, or a row's network, device or condition is unknown.
+        DataError: there are too few folds (:class:`TooFewFolds`), or a row's network, device or condition is unknown.
     """
-    predictor, config = Predictor.load(folder), read_config(folder)
-    train = split_rows(dataset.frame, config.data, config.seed).train
-    cases = distinct_cases(train)
-    descriptors = describe_rows(cases, dataset.graphs)
-    rows = rows.reset_index(drop=True)
-    terms = _terms(rows, dataset, train, cases, descriptors)
-    found = calibrate(rows, terms, rows["family"].isin(config.data.held_out_families).to_numpy())
-    path = folder / DESCRIPTION_FILE
+    predictor, config, path = Predictor.load(folder), read_config(folder), folder / DESCRIPTION_FILE
+    found = calibrate_rows(rows, dataset, config)
     try:
-        description = json.loads(path.read_text(encoding="utf-8")) | {"intervals": found.intervals.to_dict()}
         if predictor.measured is None:
-            write_whole(folder / MEASURED_FILE, spread_networks(cases, descriptors).to_json().encode())
+            train = split_rows(dataset.frame, config.data, config.seed).train
+            write_whole(folder / MEASURED_FILE, measured_networks(train, dataset.graphs).to_json().encode())
+        description = json.loads(path.read_text(encoding="utf-8")) | {"intervals": found.intervals.to_dict()}
         write_whole(path, (json.dumps(description, indent=2, allow_nan=False) + "\n").encode())
     except OSError as error:
         raise GnnperfError(f"cannot write to {folder}: {error.strerror or error}") from None
     return found
+
+
+def calibrate_rows(rows: pd.DataFrame, dataset: Dataset, config: TrainingConfig) -> Calibration:
+    """The same without a predictor: the intervals of a table of scored rows, each fold's by the other folds.
+
+    Args:
+        rows: see :data:`COLUMNS`.
+        dataset: what the folds were trained on, but for the families of each.
+        config: by which they were trained; its held-out families are a test.
+
+    Raises:
+        DataError: there are too few folds (:class:`TooFewFolds`), or a row's network, device or condition is unknown.
+    """
+    rows = rows.reset_index(drop=True)
+    terms = _terms(rows, dataset, split_rows(dataset.frame, config.data, config.seed).train)
+    return calibrate(rows, terms, rows["family"].isin(config.data.held_out_families).to_numpy())
+
+
+def with_intervals(rows: pd.DataFrame, dataset: Dataset, config: TrainingConfig) -> pd.DataFrame:
+    """Scored rows with the ends of their intervals, those of each fold by the other folds; NaN for too few folds."""
+    try:
+        found = calibrate_rows(rows, dataset, config).rows
+    except TooFewFolds:
+        return rows.assign(low_ms=np.nan, high_ms=np.nan)
+    return rows.assign(low_ms=found["low_ms"].to_numpy(), high_ms=found["high_ms"].to_numpy())
 
 
 def calibrate(rows: pd.DataFrame, terms: np.ndarray, test: np.ndarray) -> Calibration:
@@ -111,7 +138,7 @@ def calibrate(rows: pd.DataFrame, terms: np.ndarray, test: np.ndarray) -> Calibr
         test: ``[rows]`` those that must not be calibrated on.
 
     Raises:
-        DataError: too few folds are left.
+        TooFewFolds: fewer than three are left.
     """
     predicted, phase = rows["stack_only_ms"].to_numpy(float), np.where(rows["phase"] == "inference", *PHASES)
     scores = Scores(
@@ -162,11 +189,10 @@ def coverage_by_fold(rows: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def _terms(
-    rows: pd.DataFrame, dataset: Dataset, train: pd.DataFrame, cases: pd.DataFrame, descriptors: np.ndarray
-) -> np.ndarray:
+def _terms(rows: pd.DataFrame, dataset: Dataset, train: pd.DataFrame) -> np.ndarray:
     """``[rows, len(SCALE_TERMS)]``, each row as the network of its fold saw it: its own families were not measured."""
-    graphs, domain_rows = _graphs(rows, dataset), some_of_each_family(train)
+    graphs, domain_rows, cases = _graphs(rows, dataset), some_of_each_family(train), distinct_cases(train)
+    descriptors = describe_rows(cases, dataset.graphs)
     terms = np.empty((len(rows), len(SCALE_TERMS)))
     for _, part in rows.groupby("fold"):
         left_out = set(part["family"])

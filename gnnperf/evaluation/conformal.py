@@ -42,6 +42,10 @@ _UNMEASURED = {
 }
 
 
+class TooFewFolds(DataError):
+    """There are not folds enough to calibrate on."""
+
+
 @dataclass(frozen=True)
 class Scores:
     """Errors on R rows, each predicted by a network that saw nothing of its fold.
@@ -82,11 +86,11 @@ def fit_intervals(scores: Scores) -> tuple[Intervals, dict[str, Intervals]]:
     """Intervals from all folds, and for each fold those from the others at the same level.
 
     Raises:
-        DataError: there are fewer than :data:`FEWEST_FOLDS` folds.
+        TooFewFolds: there are fewer than :data:`FEWEST_FOLDS`.
     """
     folds = np.unique(scores.fold)
     if len(folds) < FEWEST_FOLDS:
-        raise DataError(
+        raise TooFewFolds(
             f"intervals need at least {FEWEST_FOLDS} folds of families left out, beside the families that the "
             f"predictor itself holds out; the scored rows have {len(folds)}"
         )

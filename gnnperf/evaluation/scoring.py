@@ -50,6 +50,21 @@ def predict(frame: pd.DataFrame, dataset: Dataset, predictor: Predictor, *, with
     return predicted
 
 
+def prediction_intervals(
+    frame: pd.DataFrame, dataset: Dataset, predictor: Predictor, predicted_ms: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """``[rows]`` lower and ``[rows]`` upper ends of the 90 % intervals; NaN where the predictor was not calibrated.
+
+    Args:
+        frame: rows of the schema.
+        dataset: where their graphs are.
+        predictor: the network.
+        predicted_ms: ``[rows]`` what :func:`predict` gave without campaigns.
+    """
+    cases = [(get_device(row.device), conditions_of(row)) for row in frame.itertuples(index=False)]
+    return predictor.intervals(row_graphs(frame, dataset), cases, predicted_ms)
+
+
 def score_rows(
     fold: str,
     test: pd.DataFrame,
@@ -77,6 +92,6 @@ def score_rows(
     scored["linear_ms"] = linear_latencies(train, test, dataset)
     scored["operator_counts_ms"] = operator_count_latencies(train, test, dataset) if operator_counts else np.nan
     scored["roofline_ms"] = roofline_latencies(test, dataset)
-    scored["low_ms"] = scored["high_ms"] = np.nan
+    scored["low_ms"], scored["high_ms"] = prediction_intervals(test, dataset, predictor, scored["stack_only_ms"])
     scored = scored.astype({name: str for name in TEXT_COLUMNS})
     return scored[list(ROW_COLUMNS)]

@@ -10,7 +10,7 @@ from gnnperf.devices import get_device
 from gnnperf.similarity import MeasuredNetwork, MeasuredNetworks, describe
 from gnnperf.training.samples import conditions_of
 
-MOST_NETWORKS = 300
+MOST_NETWORKS = 400
 _GRAPHS_OF_A_FAMILY = 200  # a search space has thousands that are alike
 
 

@@ -106,6 +106,9 @@ class Rooflines:
     def latencies(self, graphs, cases, campaigns=None):
         return np.array([2 * graph_roofline_ms(g, device) for g, (device, _) in zip(graphs, cases, strict=True)]), None
 
+    def intervals(self, graphs, cases, latency_ms):
+        return np.full(len(graphs), np.nan), np.full(len(graphs), np.nan)
+
 
 def test_a_protocol_trains_its_folds_and_tells_their_rows_again_without_training(trained, tmp_path, monkeypatch):
     from gnnperf.evaluation.protocols import run as folds_run

@@ -18,7 +18,7 @@ from gnnperf.cli.predict import _digits
 
 KEYS = ["model", "device", "batch", "phase", "precision", "stack", "window", "optimizer", "latency_ms", "low_ms",
         "high_ms", "per_sample_ms", "throughput_per_s", "roofline_ms", "macs", "parameters", "operators",
-        "warnings"]  # fmt: skip
+        "warnings", "nearest", "distance", "similarity"]  # fmt: skip
 
 
 @pytest.fixture(scope="module")

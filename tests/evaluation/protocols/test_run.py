@@ -25,6 +25,9 @@ class Predictions:
     def latencies(self, graphs, cases, campaigns=None):
         return np.full(len(graphs), 1.0 if campaigns is None else 2.0), None
 
+    def intervals(self, graphs, cases, latency_ms):
+        return np.full(len(graphs), np.nan), np.full(len(graphs), np.nan)
+
 
 class Recorder:
     """Progress as a list of what was told."""
