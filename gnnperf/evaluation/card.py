@@ -104,6 +104,7 @@ Every scored row with its truth and citation: {PREDICTIONS_FILE}.
 
 ## Limits
 
-Intervals are not given yet. A stack, a device or an operator class that is not among the above is predicted from the
+90 % intervals come from `gnnperf calibrate`; once it has run, {DESCRIPTION_FILE} says what each family is covered to
+(docs/intervals.md). A stack, a device or an operator class that is not among the above is predicted from the
 analytic model alone, and the prediction says so.
 """
