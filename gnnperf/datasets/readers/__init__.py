@@ -57,6 +57,6 @@ READERS: dict[str, Source] = {
         (published, 183, "data/published.csv", "per row"),
         (whole_models, 43, "collected, a source in every row", "per row"),
         (neusight, 125, "github.com/sitar-lab/NeuSight @6945927", "MIT"),
-        (timm, 15_114, "github.com/huggingface/pytorch-image-models @aa4b585", "Apache-2.0", timm.GRAPHS_FROM),
+        (timm, 15_014, "github.com/huggingface/pytorch-image-models @aa4b585", "Apache-2.0", timm.GRAPHS_FROM),
     )
 }
