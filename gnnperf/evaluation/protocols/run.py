@@ -12,10 +12,10 @@ import multiprocessing
 import queue
 import signal
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Protocol
 
@@ -204,10 +204,14 @@ def _run_in_processes(
     # Started anew, not forked: a fork of a process whose libraries run threads can hang.
     context = multiprocessing.get_context("spawn")
     steps, stop = context.Queue(), context.Event()
-    pool = ProcessPoolExecutor(min(jobs, len(folds)), context, _start_worker, (_Graphs(dataset), steps, stop))
-    futures: dict[Future, str] = {
-        pool.submit(_work, config, fold, folder, identities[fold.name]): fold.name for fold in folds
-    }
+    # What a process is started with has to be small: starting it would wait until it has read that.
+    pool = ProcessPoolExecutor(min(jobs, len(folds)), context, _start_worker, (steps, stop))
+    # The processes need no rows but those of their folds, and read the graphs from the folder where there is one.
+    graphs = Dataset(dataset.folder, concatenate([]), None if dataset.folder else dataset.graphs)
+    with _interrupts_ignored():
+        futures: dict[Future, str] = {
+            pool.submit(_work, config, graphs, fold, folder, identities[fold.name]): fold.name for fold in folds
+        }
     try:
         while futures:
             finished, _ = wait(futures, timeout=_POLL_S, return_when=FIRST_COMPLETED)
@@ -231,35 +235,36 @@ def _run_in_processes(
         pool.shutdown(wait=True, cancel_futures=True)
 
 
-class _Graphs:
-    """A dataset's graphs, on the way to another process: read from its folder there, where it has one."""
+@contextmanager
+def _interrupts_ignored() -> Iterator[None]:
+    """Processes that are started meanwhile ignore Ctrl-C, which a terminal sends to all of them.
 
-    def __init__(self, dataset: Dataset) -> None:
-        self._folder = dataset.folder
-        self._graphs = dataset.graphs if dataset.folder is None else None
-
-    def dataset(self) -> Dataset:
-        return Dataset(self._folder, concatenate([]), self._graphs)
+    While a network is trained in one, its checkpoint reacts to it.
+    """
+    if threading.current_thread() is not threading.main_thread():  # Python delivers signals there alone
+        yield
+        return
+    previous = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, previous)
 
 
 class _Worker:
     """What a process keeps from one fold to the next."""
 
-    dataset: Dataset
     steps: multiprocessing.Queue
     stop: threading.Event
 
 
-def _start_worker(graphs: _Graphs, steps: multiprocessing.Queue, stop: threading.Event) -> None:
-    # A terminal sends Ctrl-C to every process; while a network is trained the checkpoint reacts to it.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    _Worker.dataset, _Worker.steps, _Worker.stop = graphs.dataset(), steps, stop
+def _start_worker(steps: multiprocessing.Queue, stop: threading.Event) -> None:
+    _Worker.steps, _Worker.stop = steps, stop
 
 
-def _work(config: TrainingConfig, fold: Fold, folder: Path, identity: str) -> None:
-    if _Worker.stop.is_set():
-        return
-    _run_fold(config, _Worker.dataset, fold, folder, identity, lambda *step: _Worker.steps.put(step), _StopWhenAsked())
+def _work(config: TrainingConfig, dataset: Dataset, fold: Fold, folder: Path, identity: str) -> None:
+    if not _Worker.stop.is_set():
+        _run_fold(config, dataset, fold, folder, identity, lambda *step: _Worker.steps.put(step), _StopWhenAsked())
 
 
 class _StopWhenAsked(Callback):
