@@ -22,6 +22,8 @@ from gnnperf.similarity import MeasuredNetworks, Similarity, describe, operator_
 NETWORK_FILE = "network.onnx"
 DESCRIPTION_FILE = "predictor.json"
 MEASURED_FILE = "measured.json"
+FORMAT = 2
+"""Of the files of a predictor; a network of another format takes other inputs."""
 _INPUTS = {"op_class", "node", "edge_index", "edge_bytes", "node_graph", "graph", "device", "conditions"}
 _SHIPPED = Path(__file__).resolve().parent / "pretrained" / "base"
 
@@ -112,12 +114,14 @@ class Predictor:
         session,
         domain: Domain,
         campaigns: Sequence[str] = (),
+        devices: Sequence[str] = (),
         measured: MeasuredNetworks | None = None,
         calibration: Intervals | None = None,
     ) -> None:
         self._session = session
         self.domain = domain
         self.campaigns = tuple(campaigns)
+        self.devices = tuple(devices)
         self.measured = measured
         self.calibration = calibration if measured is not None else None
 
@@ -134,7 +138,10 @@ class Predictor:
         try:
             description = json.loads((folder / DESCRIPTION_FILE).read_text(encoding="utf-8"))
             network = (folder / NETWORK_FILE).read_bytes()
-            domain, campaigns = Domain.from_dict(description["domain"]), description["campaigns"]
+            if description["format"] != FORMAT:
+                raise ValueError(f"its format is {description['format']}, this gnnperf reads {FORMAT}: train it again")
+            domain = Domain.from_dict(description["domain"])
+            campaigns, devices = description["campaigns"], description["devices"]
             calibration = Intervals.from_dict(description["intervals"]) if "intervals" in description else None
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise GnnperfError(
@@ -154,7 +161,7 @@ class Predictor:
             raise GnnperfError(
                 f"{folder / NETWORK_FILE} is not a network that `gnnperf train` wrote, or of another version"
             )
-        return cls(session, domain, campaigns, _read_measured(folder / MEASURED_FILE), calibration)
+        return cls(session, domain, campaigns, devices, _read_measured(folder / MEASURED_FILE), calibration)
 
     def predict(
         self,
@@ -320,12 +327,18 @@ class Predictor:
             ``[G]`` latencies, and for each graph its ``[N]`` operators' parts.
         """
         batch = collate(graphs)
-        known = {name: index + 1 for index, name in enumerate(self.campaigns)}
+        campaign_number = {name: index + 1 for index, name in enumerate(self.campaigns)}
+        device_number = {slug: index + 1 for index, slug in enumerate(self.devices)}
         device = np.stack([device_features(device, conditions.precision) for device, conditions in cases])
         conditions = np.array(
             [
-                [*conditions.indices(), known.get(campaigns[i], 0) if campaigns is not None else 0]
-                for i, (_, conditions) in enumerate(cases)
+                [
+                    *conditions.indices(),
+                    campaign_number.get(campaigns[i], 0) if campaigns is not None else 0,
+                    # A user's device behaves like the one that its description starts from.
+                    device_number.get(case_device.base or case_device.slug, 0),
+                ]
+                for i, (case_device, conditions) in enumerate(cases)
             ],
             np.int64,
         )

@@ -45,4 +45,5 @@ class Device:
     year: int | None
     aliases: tuple[str, ...] = ()
     source: str = ""
+    base: str = ""  # of a user's device: slug of the registered device that its description starts from
     derived: tuple[str, ...] = ()  # of a user's device: which fields were filled in, and how

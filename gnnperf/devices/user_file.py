@@ -184,7 +184,7 @@ def _scaled(fields: DeviceFile, base: Device) -> Device:
         follow(key, clock * given.get("cores", base.cores) / base.cores, "cores * clock_mhz")
     follow("tensor_fp16_tflops", clock * given.get("sm_count", base.sm_count) / base.sm_count, "sm_count * clock_mhz")
     derived.append(f"all that is not given: as {base.slug}")
-    return replace(base, **given, aliases=(), derived=tuple(derived))
+    return replace(base, **given, aliases=(), base=base.slug, derived=tuple(derived))
 
 
 def _given(fields: DeviceFile) -> dict[str, Any]:

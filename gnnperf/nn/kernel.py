@@ -28,10 +28,12 @@ PRODUCT_CLASSES = (
 
 # Starting shares of peak FLOP/s and of bandwidth, by class; everything not named starts at the default.
 _COMPUTE_SHARE = {OpClass.GROUPED_CONV: 0.3, OpClass.DEPTHWISE_CONV: 0.1, OpClass.RECURRENT: 0.3}
-_MEMORY_SHARE = {OpClass.DEPTHWISE_CONV: 0.5, OpClass.DATA_MOVEMENT: 0.6, OpClass.POOLING: 0.6}
+_MEMORY_SHARE = {OpClass.DEPTHWISE_CONV: 0.5, OpClass.DATA_MOVEMENT: 0.35, OpClass.POOLING: 0.6}
 _DEFAULT_COMPUTE_SHARE = 0.75
 _DEFAULT_MEMORY_SHARE = 0.75
 _SHORTEST_KERNEL_MS = 0.002
+# Prior standard deviations (of the logarithm) around these values: products run on well-known libraries.
+_PRODUCT_DEVIATION, _OTHER_DEVIATION, _SHORTEST_DEVIATION = 0.15, 0.3, 0.7
 _SMOOTHNESS = 4.0  # exponent of the p-norm that stands for max(compute, memory)
 
 
@@ -74,6 +76,21 @@ class KernelModel(nn.Module):
         product = torch.zeros(NUM_CLASSES)
         product[list(PRODUCT_CLASSES)] = 1.0
         self.register_buffer("is_product", product, persistent=False)
+        # Not buffers: what training started from is no part of the network.
+        self._initial = {name: parameter.detach().clone() for name, parameter in self.named_parameters()}
+
+    def penalty(self) -> Tensor:
+        """Negative log prior of the constants around their starting values, up to a factor and a constant."""
+        by_class = torch.where(self.is_product > 0, _PRODUCT_DEVIATION, _OTHER_DEVIATION)
+        deviation = {
+            "log_compute_share": by_class,
+            "log_memory_share": by_class,
+            "log_shortest_ms": _SHORTEST_DEVIATION,
+        }
+        return sum(
+            ((parameter - self._initial[name]) / deviation.get(name, _PRODUCT_DEVIATION)).square().sum()
+            for name, parameter in self.named_parameters()
+        )
 
     def forward(
         self,

@@ -19,6 +19,7 @@ from gnnperf.conditions import Optimizer, Phase, Precision, Stack, Window
 from gnnperf.devices.features import DEVICE_FIELDS
 from gnnperf.graph.arrays import FIELD, NODE_FIELDS
 from gnnperf.graph.opgraph import OpClass
+from gnnperf.nn.effects import RandomEffects
 from gnnperf.nn.kernel import NUM_CLASSES, PRODUCT_CLASSES, KernelModel, smooth_max
 from gnnperf.nn.sage import ResidualSAGE
 
@@ -42,19 +43,6 @@ _PHASE_PARTS = {
     Phase.TRAINING: (1.0, 1.0, 1.0),
 }
 _COPY_SHARE = {Window.DEVICE: 1.0, Window.PINNED_COPY: 0.75, Window.PAGEABLE_COPY: 0.35, Window.SESSION: 0.35}
-# Random effects and their prior standard deviations (of the logarithm): between stacks, and between the measurement
-# campaigns of one stack. Hosts differ much (processor, interpreter), device libraries little.
-_EFFECTS = {
-    "host": (0.5, 0.5),
-    "compute": (0.2, 0.15),
-    "memory": (0.2, 0.15),
-    "backward": (0.2, 0.1),
-    "constant": (1.0, 1.0),
-    "copy": (0.5, 0.5),
-}
-# The same for a stack's effect on operator classes: frameworks share cuDNN and cuBLAS for their products, but bring
-# kernels of their own for everything else, above all for normalisation.
-_CLASS_EFFECT = {"product": 0.1, "normalisation": 1.0, "other": 0.4}
 _UPDATE_BANDWIDTH_SHARE = 0.75
 _WORK_FIELDS = (
     "gemm_m",
@@ -69,6 +57,9 @@ _WORK_FIELDS = (
 )
 _LAUNCH_FIELDS = ("kernel_h", "kernel_w", "stride", "dilation", "gemm_count")
 _LAUNCH_BOUND = 0.6
+_LAUNCH_DEVIATION = 0.3  # prior standard deviation between operator classes
+# Host and device overlap as a p-norm: 6 is nearly their maximum, with room for launches that come too late.
+_OVERLAP, _OVERLAP_DEVIATION = 6.0, 0.3
 _DEVICE_SHARE_BOUND = 0.4
 _DEVICE = {name: index for index, name in enumerate(DEVICE_FIELDS)}
 # A device's make-up as ratios, over their typical values: a device that is faster in every respect keeps all of them.
@@ -97,6 +88,8 @@ class NetworkConfig:
         local_bound: largest log correction from the operator alone.
         context_bound: largest log correction from the context.
         campaigns: measurement campaigns (one source on one machine) with an effect of their own, beside the stack's.
+        own_level_campaigns: those among them that measured layers and search spaces alone.
+        devices: slugs of measured devices, which have an effect of their own too.
     """
 
     depth: int = 2
@@ -109,6 +102,8 @@ class NetworkConfig:
     local_bound: float = 1.5
     context_bound: float = 0.6
     campaigns: tuple[str, ...] = ()
+    own_level_campaigns: tuple[str, ...] = ()
+    devices: tuple[str, ...] = ()
 
     def to_dict(self) -> dict:
         """Plain data for YAML, JSON and checkpoints."""
@@ -123,12 +118,14 @@ class Prediction:
         latency_ms: ``[G]``.
         node_ms: ``[N]`` each operator's part of it.
         local: ``[N, 2]`` and context: ``[N, 2]``: the corrections of forward and backward, for regularisation.
+        launch: ``[N]`` the correction of launch times, for the same.
     """
 
     latency_ms: Tensor
     node_ms: Tensor
     local: Tensor
     context: Tensor
+    launch: Tensor
 
 
 class _Work(NamedTuple):
@@ -157,8 +154,8 @@ class LatencyNetwork(nn.Module):
     ``latency = smooth_max(sum of host times, sum of device times) + constant + input copy``
 
     Host times are launch costs by operator class, scaled by the stack; device times come from :class:`KernelModel`.
-    Stack and measurement campaign enter as shared random effects (penalised towards zero by :meth:`effect_penalty`).
-    The host-to-device copy is never corrected by the network.
+    Stack, measured device and measurement campaign enter as shared :class:`RandomEffects`. The host-to-device copy is
+    never corrected by the network.
     """
 
     OPERATOR_TRAITS = 4  # from KernelModel
@@ -194,6 +191,7 @@ class LatencyNetwork(nn.Module):
         host_ms = torch.full((NUM_CLASSES,), math.log(0.010))
         host_ms[OpClass.VIEW] = math.log(0.002)
         self.log_host_ms = nn.Parameter(host_ms)
+        self.register_buffer("initial_log_host_ms", host_ms.clone(), persistent=False)
         # What a forward pass costs more when it is part of a training step (batch statistics, dropout); softplus, so
         # that it never costs less. Products are the same in both.
         self.train_forward = nn.Parameter(torch.full((NUM_CLASSES,), -4.0))
@@ -205,13 +203,10 @@ class LatencyNetwork(nn.Module):
         self.log_constant_ms = nn.Parameter(torch.full((2,), math.log(0.05)))  # of the forward and backward parts
         self.log_copy_share = nn.Parameter(torch.tensor([math.log(_COPY_SHARE[window]) for window in Window]))
         self.tensor_core_use = nn.Parameter(torch.tensor(0.0))
-        self.log_overlap = nn.Parameter(torch.tensor(math.log(4.0)))
+        self.log_overlap = nn.Parameter(torch.tensor(math.log(_OVERLAP)))
 
-        self.stack_effect = nn.Parameter(torch.zeros(len(Stack), len(_EFFECTS)))
-        # Frameworks implement some classes much worse than others (Caffe's batch normalisation, say).
-        self.stack_class_effect = nn.Parameter(torch.zeros(len(Stack), NUM_CLASSES))
-        # Row 0 belongs to predictions for no campaign in particular and stays zero.
-        self.campaign_effect = nn.Parameter(torch.zeros((len(config.campaigns) + 1) * len(Stack), len(_EFFECTS)))
+        own_level = tuple(config.campaigns.index(name) + 1 for name in config.own_level_campaigns)
+        self.effects = RandomEffects(len(config.campaigns), own_level, len(config.devices))
 
         def table(values: list) -> Tensor:
             return torch.tensor(values, dtype=torch.float32)
@@ -222,10 +217,6 @@ class LatencyNetwork(nn.Module):
         self.register_buffer("update_traffic", table([_UPDATE_TRAFFIC[o] for o in Optimizer]), persistent=False)
         self.register_buffer("bytes_scale", table([_BYTES_SCALE[p] for p in Precision]), persistent=False)
         self.register_buffer("phase_parts", table([_PHASE_PARTS[p] for p in Phase]), persistent=False)
-        deviation = torch.where(product > 0, _CLASS_EFFECT["product"], _CLASS_EFFECT["other"])
-        deviation[[OpClass.BATCH_NORM, OpClass.LAYER_NORM, OpClass.LRN]] = _CLASS_EFFECT["normalisation"]
-        self.register_buffer("class_effect_deviation", deviation, persistent=False)
-        self.register_buffer("effect_deviation", table(list(_EFFECTS.values())), persistent=False)
 
     def forward(
         self,
@@ -238,6 +229,7 @@ class LatencyNetwork(nn.Module):
         device: Tensor,
         conditions: Tensor,
         context_on: Tensor | None = None,
+        teaches_stack: Tensor | None = None,
     ) -> Prediction:
         """Predict.
 
@@ -249,19 +241,20 @@ class LatencyNetwork(nn.Module):
             node_graph: ``[N]`` int64.
             graph: ``[G, 3]`` bytes in, bytes out, batch.
             device: ``[G, len(DEVICE_FIELDS)]`` raw, SI units, for the graph's precision.
-            conditions: ``[G, 6]`` int64: phase, precision, stack, window, optimizer, campaign (0: none in particular).
+            conditions: ``[G, 7]`` int64: phase, precision, stack, window, optimizer, campaign and measured device (0:
+                none in particular).
             context_on: ``[G]`` 1 or 0, switches the context correction of whole graphs off (dropout in training).
+            teaches_stack: ``[G]``, see :class:`RandomEffects`.
         """
         num_graphs = graph.shape[0]
-        phase, precision, stack, window, optimizer, campaign = conditions.unbind(1)
-        known = (campaign > 0)[:, None]
-        effect = self.stack_effect[stack] + self.campaign_effect[campaign * len(Stack) + stack] * known
-        host_effect, compute_effect, memory_effect, backward_effect, constant_effect, copy_effect = effect.unbind(1)
-        class_effect = torch.exp(self.stack_class_effect[stack[node_graph], op_class])
+        phase, precision, stack, window, optimizer, campaign, measured = conditions.unbind(1)
+        effect = self.effects(stack, campaign, measured, op_class, node_graph, teaches_stack)
+        kernels = torch.exp(effect.kernels)
+        device_factor = kernels * torch.exp(effect.device)
 
         device_input = self._device_input(device, precision)
         work = self._work(op_class, node)
-        hardware = self._hardware(op_class, node_graph, device, device_input, precision, compute_effect, memory_effect)
+        hardware = self._hardware(op_class, node_graph, device, device_input, precision)
         forward_ms, traits = self.kernel(op_class, node, work.product, work.moved_bytes, work.other_flops, *hardware)
 
         classes = self.class_embedding(op_class)
@@ -277,16 +270,18 @@ class LatencyNetwork(nn.Module):
         correction = local + context
         in_training = (phase != 0).float()[node_graph] * (1 - self.is_product[op_class])
         train_forward = in_training * nn.functional.softplus(self.train_forward[op_class])
-        forward_ms = forward_ms * class_effect * torch.exp(correction[:, 0] + train_forward)
+        forward_ms = forward_ms * device_factor * torch.exp(correction[:, 0] + train_forward)
         backward_ms = self._backward_ms(op_class, node, work, hardware, edge_index)
-        backward_ms = backward_ms * class_effect * torch.exp(correction[:, 1] + backward_effect[node_graph])
+        backward_ms = backward_ms * device_factor * torch.exp(correction[:, 1] + effect.backward[node_graph])
         bandwidth_bytes_s = hardware[1]
         update = optimizer[node_graph]
         traffic = self.update_traffic[update] * torch.exp(self.log_update[update])
         update_ms = 1e3 * work.weight_bytes * traffic / (_UPDATE_BANDWIDTH_SHARE * bandwidth_bytes_s)
 
-        host_factor = torch.exp(host_effect[node_graph])
-        launch_ms = self._launch_ms(op_class, node, classes) * host_factor
+        host_factor = torch.exp(effect.host[node_graph])
+        launch = self._launch_correction(node, classes)
+        launch_ms = torch.exp(self.log_host_ms[op_class] + launch) * node[:, FIELD["repeats"]].clamp_min(1.0)
+        launch_ms = launch_ms * host_factor * kernels
         updates = (work.weight_bytes > 0).float() * (update > 0)
         update_launch_ms = updates * torch.exp(self.log_update_host_ms[update]) * host_factor
 
@@ -298,14 +293,14 @@ class LatencyNetwork(nn.Module):
         busy_ms, node_ms = self._overlap(node_host_ms, node_device_ms, node_graph, num_graphs)
 
         copied_bytes = (graph[:, 0] * (window > 0) + graph[:, 1] * (window == 3)) * self.bytes_scale[precision]
-        copy_bytes_s = device[:, _DEVICE["pcie_bytes_s"]] * torch.exp(self.log_copy_share[window] - copy_effect)
-        constant_ms = (parts[:, :2] @ torch.exp(self.log_constant_ms)) * torch.exp(constant_effect)
+        copy_bytes_s = device[:, _DEVICE["pcie_bytes_s"]] * torch.exp(self.log_copy_share[window] - effect.copy)
+        constant_ms = (parts[:, :2] @ torch.exp(self.log_constant_ms)) * torch.exp(effect.constant)
         latency_ms = busy_ms + constant_ms + 1e3 * copied_bytes / copy_bytes_s
 
         if self.config.readout == "pooled":
             factor = self._pooled_factor(state, node_graph, num_graphs, device_input, stack, phase)
             latency_ms, node_ms = latency_ms * factor, node_ms * factor[node_graph]
-        return Prediction(latency_ms, node_ms, local, context)
+        return Prediction(latency_ms, node_ms, local, context, launch)
 
     def _device_input(self, device: Tensor, precision: Tensor) -> Tensor:
         """``[G, D]`` logarithms of :data:`_DEVICE_RATIOS`, and the precision."""
@@ -333,8 +328,6 @@ class LatencyNetwork(nn.Module):
         device: Tensor,
         device_input: Tensor,
         precision: Tensor,
-        compute_effect: Tensor,
-        memory_effect: Tensor,
     ) -> tuple[Tensor, Tensor, Tensor]:
         """``[N]`` rate in FLOP/s, bandwidth in FP32-equivalent bytes/s, and multiprocessors, as each operator sees."""
         share = _DEVICE_SHARE_BOUND * torch.tanh(self.device_share(device_input))
@@ -343,8 +336,8 @@ class LatencyNetwork(nn.Module):
         tensor_ratio = (device[:, _DEVICE["tensor_flops"]] / peak)[node_graph]
         gain = tensor_ratio ** torch.sigmoid(self.tensor_core_use)
         gain = torch.where(self.is_product[op_class] > 0, gain, torch.ones_like(gain))
-        rate = (peak * torch.exp(share[:, 0] - compute_effect))[node_graph] * gain
-        bandwidth = device[:, _DEVICE["bandwidth_bytes_s"]] * torch.exp(share[:, 1] - memory_effect)
+        rate = (peak * torch.exp(share[:, 0]))[node_graph] * gain
+        bandwidth = device[:, _DEVICE["bandwidth_bytes_s"]] * torch.exp(share[:, 1])
         return rate, (bandwidth / self.bytes_scale[precision])[node_graph], device[:, _DEVICE["sm_count"]][node_graph]
 
     def _states(self, features: Tensor, edge_index: Tensor, edge_bytes: Tensor, l2_bytes: Tensor) -> Tensor:
@@ -356,10 +349,9 @@ class LatencyNetwork(nn.Module):
             state = block(state, edge_index, edge)
         return state
 
-    def _launch_ms(self, op_class: Tensor, node: Tensor, classes: Tensor) -> Tensor:
+    def _launch_correction(self, node: Tensor, classes: Tensor) -> Tensor:
         fields = torch.log1p(node[:, [FIELD[name] for name in _LAUNCH_FIELDS]])
-        correction = _LAUNCH_BOUND * torch.tanh(self.launch(torch.cat([classes, fields], dim=1))[:, 0])
-        return torch.exp(self.log_host_ms[op_class] + correction) * node[:, FIELD["repeats"]].clamp_min(1.0)
+        return _LAUNCH_BOUND * torch.tanh(self.launch(torch.cat([classes, fields], dim=1))[:, 0])
 
     def _overlap(
         self, node_host_ms: Tensor, node_device_ms: Tensor, node_graph: Tensor, num_graphs: int
@@ -407,10 +399,14 @@ class LatencyNetwork(nn.Module):
         product_ms = input_ms * has_source * input_factor + weight_ms * weight_factor
         return torch.where(self.is_product[op_class] > 0, product_ms, other_ms * has_source)
 
-    def effect_penalty(self) -> Tensor:
-        """Negative log prior of the random effects, up to a constant: Gaussian around zero."""
+    def physics_penalty(self) -> Tensor:
+        """Negative log prior of the analytic constants, up to a factor and a constant.
+
+        Gaussian around their textbook values; launch times of operator classes around their common mean, which is free.
+        """
+        launches = self.log_host_ms - self.initial_log_host_ms
         return (
-            (self.stack_effect / self.effect_deviation[:, 0]).square().sum()
-            + (self.campaign_effect / self.effect_deviation[:, 1]).square().sum()
-            + (self.stack_class_effect / self.class_effect_deviation).square().sum()
+            self.kernel.penalty()
+            + ((launches - launches.mean()) / _LAUNCH_DEVIATION).square().sum()
+            + ((self.log_overlap - math.log(_OVERLAP)) / _OVERLAP_DEVIATION).square()
         )

@@ -85,20 +85,19 @@ class Checkpoints(Callback):
         path: of the checkpoint.
         identity: see :func:`run_identity`.
         seconds_before: what the steps before this process took.
+
+    Attributes:
+        seconds: training time until the last checkpoint, interruptions left out.
     """
 
     def __init__(self, path: Path, identity: str, seconds_before: float) -> None:
         self._interrupted = False
         self._path = path
         self._identity = identity
+        self.seconds = seconds_before
         self._seconds_before = seconds_before
         self._start = time.perf_counter()
         self._previous = None
-
-    @property
-    def seconds(self) -> float:
-        """Training time so far, interruptions left out."""
-        return self._seconds_before + time.perf_counter() - self._start
 
     def on_train_start(self, trainer: lightning.Trainer, pl_module: lightning.LightningModule) -> None:  # noqa: D102
         self._start = time.perf_counter()
@@ -124,6 +123,7 @@ class Checkpoints(Callback):
         self, trainer: lightning.Trainer, pl_module: lightning.LightningModule, checkpoint: dict
     ) -> None:
         checkpoint["identity"] = self._identity
+        self.seconds = self._seconds_before + time.perf_counter() - self._start
         checkpoint["seconds"] = self.seconds
 
     def on_train_end(self, trainer: lightning.Trainer, pl_module: lightning.LightningModule) -> None:  # noqa: D102

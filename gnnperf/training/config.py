@@ -71,10 +71,12 @@ class OptimisationConfig(_Section):
         weight_decay: AdamW's, on the networks' weights.
         loss: ``log_ratio`` or ``maple``.
         beta: see :func:`gnnperf.nn.losses.log_ratio_loss`.
-        effect_weight: strength of the prior on stack and campaign effects.
+        effect_weight: strength of the priors on all random effects.
+        physics_weight: strength of the prior on the analytic constants.
         correction_weight: strength of the pull of local and context corrections to zero.
         context_dropout: chance that a graph is predicted without context corrections in a step.
-        campaign_dropout: chance that a graph is predicted without its campaign's effect in a step.
+        campaign_dropout: chance that a whole network is predicted without its campaign's effect in a step.
+        device_dropout: chance that a graph is predicted without the measured device's effect, as on an unknown device.
     """
 
     steps: int = Field(6000, ge=1, le=10**9)
@@ -84,15 +86,17 @@ class OptimisationConfig(_Section):
     weight_decay: float = Field(1e-4, ge=0)
     loss: Literal["log_ratio", "maple"] = "log_ratio"
     beta: float = Field(0.05, gt=0)
-    effect_weight: float = Field(2e-4, ge=0)
-    correction_weight: float = Field(0.02, ge=0)
+    effect_weight: float = Field(4e-4, ge=0)
+    physics_weight: float = Field(5e-3, ge=0)
+    correction_weight: float = Field(1.0, ge=0)
     context_dropout: float = Field(0.3, ge=0, lt=1)
     campaign_dropout: float = Field(0.2, ge=0, lt=1)
+    device_dropout: float = Field(0.1, ge=0, lt=1)
     batch: BatchMix = BatchMix()
     loss_weight: dict[Literal["model", "search_space", "layer"], NonNegativeFloat] = {
         "model": 1.0,
-        "search_space": 0.3,
-        "layer": 0.3,
+        "search_space": 0.03,
+        "layer": 0.03,
     }
 
 

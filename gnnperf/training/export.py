@@ -35,7 +35,7 @@ def example_inputs(nodes: int = 7, edges: int = 9, graphs: int = 2, seed: int = 
     random = np.random.default_rng(seed)
     node = random.integers(1, 1000, (nodes, len(NODE_FIELDS))).astype(np.float32)
     node_graph = np.sort(random.integers(0, graphs, nodes))
-    conditions = np.zeros((graphs, 6), np.int64)
+    conditions = np.zeros((graphs, 7), np.int64)
     conditions[:, 0] = np.arange(graphs) % 2 * 3  # inference and training in turn
     return (
         torch.from_numpy(random.integers(1, 16, nodes)),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -20,7 +20,7 @@ from gnnperf.training.config import TrainingConfig
 from gnnperf.training.module import LatencyModule
 from gnnperf.training.predictor_files import write_predictor
 from gnnperf.training.quiet import quiet
-from gnnperf.training.samples import TrainingSteps, row_campaigns
+from gnnperf.training.samples import TrainingSteps, own_level_campaigns, row_campaigns
 from gnnperf.training.split import Split, split_rows
 
 # Architectures without a latency of their own in the training set, on which the corrections are pulled to zero.
@@ -81,9 +81,16 @@ def fit(
 
 def _fit(config: TrainingConfig, dataset: Dataset, split: Split, folder: Path, callbacks: tuple[Callback, ...]) -> None:
     torch.manual_seed(config.seed)
-    campaigns = tuple(sorted(set(row_campaigns(split.train))))
-    network = LatencyNetwork(NetworkConfig(**config.network.model_dump(), campaigns=campaigns))
-    module = LatencyModule(network, config.optimisation)
+    steps = _steps(config, dataset, split)
+    network = LatencyNetwork(
+        NetworkConfig(
+            **config.network.model_dump(),
+            campaigns=steps.campaigns,
+            own_level_campaigns=own_level_campaigns(split.train),
+            devices=steps.devices,
+        )
+    )
+    module = LatencyModule(network, config.optimisation, steps.networks)
 
     path = folder / CHECKPOINT_FILE
     identity = run_identity(config, split.train, network)
@@ -105,11 +112,7 @@ def _fit(config: TrainingConfig, dataset: Dataset, split: Split, folder: Path, c
             enable_progress_bar=False,
             enable_model_summary=False,
         )
-        loader = DataLoader(
-            _steps(config, dataset, split, campaigns),
-            batch_size=None,
-            sampler=_StepsFrom(done.step if done else 0, total),
-        )
+        loader = DataLoader(steps, batch_size=None, sampler=_StepsFrom(done.step if done else 0, total))
         try:
             trainer.fit(module, loader, ckpt_path=str(path) if done else None, weights_only=True)
         except SystemExit:  # what Lightning makes of Ctrl-C
@@ -122,24 +125,26 @@ def _fit(config: TrainingConfig, dataset: Dataset, split: Split, folder: Path, c
     write_predictor(folder, network, config, split, dataset.graphs, seconds)
 
 
-def _steps(config: TrainingConfig, dataset: Dataset, split: Split, campaigns: tuple[str, ...]) -> TrainingSteps:
+def _steps(config: TrainingConfig, dataset: Dataset, split: Split) -> TrainingSteps:
     return TrainingSteps(
         split.train,
         dataset.graphs,
-        campaigns,
+        tuple(sorted(set(row_campaigns(split.train)))),
+        tuple(sorted(split.train["device"].astype(str).unique())),
         config.optimisation.batch,
         config.optimisation.loss_weight,
-        unlabelled_graphs() if config.optimisation.batch.unlabelled else [],
+        unlabelled_graphs(config.data.held_out_families) if config.optimisation.batch.unlabelled else [],
         config.optimisation.steps,
         config.seed,
     )
 
 
-def unlabelled_graphs() -> list[GraphArrays]:
-    """Diverse zoo graphs at batch 1, none of a headline family."""
+def unlabelled_graphs(held_out_families: Iterable[str]) -> list[GraphArrays]:
+    """Diverse zoo graphs at batch 1, none of a headline family or of those held out."""
     from gnnperf import zoo
 
-    return [to_arrays(read_graph(zoo.build(name), batch=1)) for name in UNLABELLED]
+    held_out = set(held_out_families)
+    return [to_arrays(read_graph(zoo.build(name), batch=1)) for name in UNLABELLED if zoo.family(name) not in held_out]
 
 
 class _StepsFrom(Sampler[int]):

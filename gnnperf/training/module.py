@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import lightning
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from gnnperf.errors import TrainingError
 from gnnperf.nn.losses import LOSSES
@@ -13,15 +13,28 @@ from gnnperf.training.config import OptimisationConfig
 from gnnperf.training.samples import Step
 
 _LARGEST_GRADIENT = 1.0
+_NETWORK_DEVIATION = 0.1  # prior standard deviation of networks, and of networks between stacks
 
 
 class LatencyModule(lightning.LightningModule):
-    """Fits a :class:`LatencyNetwork` on mixed steps of whole models, search spaces, layers and unlabelled graphs."""
+    """Fits a :class:`LatencyNetwork` on mixed steps of whole models, search spaces, layers and unlabelled graphs.
 
-    def __init__(self, network: LatencyNetwork, config: OptimisationConfig) -> None:
+    Rows of one network err together, so in training each network has a random effect of its own, and another under
+    each stack. They take what the latency network cannot explain, which would else move what all networks share; a
+    hundred rows of two networks then count as two networks. Predictions know none of them.
+
+    Args:
+        network: what is fitted.
+        config: how.
+        networks: how many networks the rows have, and how many pairs of network and stack.
+    """
+
+    def __init__(self, network: LatencyNetwork, config: OptimisationConfig, networks: tuple[int, int]) -> None:
         super().__init__()
         self.network = network
         self.config = config
+        # Row 0 belongs to rows of no network in particular.
+        self.network_effect = nn.ParameterList(torch.zeros(count + 1) for count in networks)
 
     def training_step(self, step: Step, _: int) -> Tensor:  # noqa: D102
         config = self.config
@@ -30,24 +43,38 @@ class LatencyModule(lightning.LightningModule):
         torch.manual_seed(step.seed)
         num_graphs = step.latency_ms.shape[0]
         context_on = (torch.rand(num_graphs) >= config.context_dropout).float()
-        campaign_on = torch.rand(num_graphs) >= config.campaign_dropout
+        campaign_on = (torch.rand(num_graphs) >= config.campaign_dropout) | ~step.is_model
+        device_on = torch.rand(num_graphs) >= config.device_dropout
         conditions = step.conditions.clone()
-        conditions[:, 5] *= campaign_on
-        predicted = self.network(*step.graphs, step.device, conditions, context_on)
+        conditions[:, 5] *= campaign_on & device_on  # a campaign on an unknown device is unknown too
+        conditions[:, 6] *= device_on
+        predicted = self.network(*step.graphs, step.device, conditions, context_on, step.is_model)
         labelled = step.weight > 0
+        deviation = sum(effect[number] for effect, number in zip(self.network_effect, step.network.T, strict=True))
+        explained_ms = predicted.latency_ms * torch.exp(deviation * step.is_model)
         loss = LOSSES[config.loss](
-            predicted.latency_ms[labelled], step.latency_ms[labelled], step.weight[labelled], config.beta
+            explained_ms[labelled], step.latency_ms[labelled], step.weight[labelled], config.beta
         )
         on_unlabelled = (~labelled)[step.graphs[4]].float()[:, None] * 4 + 1
         correction = (predicted.local.square() * on_unlabelled).mean() + (
             predicted.context.square() * on_unlabelled
         ).mean()
-        total = loss + config.correction_weight * correction + config.effect_weight * self.network.effect_penalty()
+        correction = correction + (predicted.launch.square() * on_unlabelled[:, 0]).mean()
+        total = (
+            loss
+            + config.correction_weight * correction
+            + config.physics_weight * self.network.physics_penalty()
+            + config.effect_weight * (self.network.effects.penalty() + self._network_penalty())
+        )
         with torch.no_grad():
             error = (predicted.latency_ms / step.latency_ms.clamp_min(1e-9) - 1).abs()[labelled & step.is_model]
             self.log("loss", loss, prog_bar=True)
             self.log("mape", error.mean() * 100, prog_bar=True)
         return total
+
+    def _network_penalty(self) -> Tensor:
+        """Negative log prior of what single networks deviate by."""
+        return sum((effect / _NETWORK_DEVIATION).square().sum() for effect in self.network_effect)
 
     def configure_gradient_clipping(self, *_: object, **__: object) -> None:
         """Bound the norm of all gradients together.
@@ -63,9 +90,9 @@ class LatencyModule(lightning.LightningModule):
 
     def configure_optimizers(self) -> dict:  # noqa: D102
         config = self.config
-        networks, physics, effects = [], [], []
+        networks, physics, effects = [], [], list(self.network_effect)
         for name, parameter in self.network.named_parameters():
-            if name.endswith("_effect"):
+            if name.startswith("effects."):
                 part = effects
             else:  # constants lie in the network itself and in its kernel model, weights in its layers
                 part = networks if "." in name.removeprefix("kernel.") else physics

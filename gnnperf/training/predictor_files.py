@@ -17,7 +17,7 @@ from gnnperf.errors import GnnperfError
 from gnnperf.files import write_whole
 from gnnperf.graph import OpClass
 from gnnperf.nn.network import LatencyNetwork
-from gnnperf.predictor import DESCRIPTION_FILE, MEASURED_FILE, NETWORK_FILE
+from gnnperf.predictor import DESCRIPTION_FILE, FORMAT, MEASURED_FILE, NETWORK_FILE
 from gnnperf.training.config import TrainingConfig
 from gnnperf.training.export import export_network
 from gnnperf.training.measured import measured_networks
@@ -48,10 +48,11 @@ def write_predictor(
     export_network(network, folder / NETWORK_FILE)
     write_whole(folder / MEASURED_FILE, measured_networks(split.train, graphs).to_json().encode())
     description = {
-        "format": 1,
+        "format": FORMAT,
         "name": config.name,
         "date": date.today().isoformat(),
         "campaigns": list(network.config.campaigns),
+        "devices": list(network.config.devices),
         "domain": training_domain(split.train, graphs).to_dict(),
         "config": config.model_dump(mode="json"),
         "network": network.config.to_dict(),

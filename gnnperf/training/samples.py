@@ -26,10 +26,11 @@ class Step(NamedTuple):
     Attributes:
         graphs: the first six inputs of :meth:`LatencyNetwork.forward`.
         device: ``[G, len(DEVICE_FIELDS)]``.
-        conditions: ``[G, 6]``.
+        conditions: ``[G, 7]``.
         latency_ms: ``[G]`` measured; 0 where a graph has no label.
         weight: ``[G]`` weight in the loss; 0 where a graph has no label.
         is_model: ``[G]`` whether the row is a whole network outside the search spaces.
+        network: ``[G, 2]``, see :func:`row_networks`.
         seed: for what the step itself draws at random.
     """
 
@@ -39,6 +40,7 @@ class Step(NamedTuple):
     latency_ms: Tensor
     weight: Tensor
     is_model: Tensor
+    network: Tensor
     seed: int
 
 
@@ -60,18 +62,39 @@ def campaign_name(source: str, device: str) -> str:
     return f"{source}/{device}"
 
 
-def row_conditions(frame: pd.DataFrame, campaigns: tuple[str, ...]) -> np.ndarray:
-    """``[rows, 6]`` int64: what the network takes as ``conditions``; an unknown campaign is 0."""
+def own_level_campaigns(frame: pd.DataFrame) -> tuple[str, ...]:
+    """Campaigns that measured layers and search spaces, but no other networks."""
+    campaigns, is_model = row_campaigns(frame), row_group(frame) == "model"
+    return tuple(sorted(set(campaigns[~is_model]) - set(campaigns[is_model])))
+
+
+def row_conditions(frame: pd.DataFrame, campaigns: tuple[str, ...], devices: tuple[str, ...]) -> np.ndarray:
+    """``[rows, 7]`` int64: what the network takes as ``conditions``; an unknown campaign or device is 0."""
     enums = {"phase": Phase, "precision": Precision, "stack": Stack, "window": Window, "optimizer": Optimizer}
     values = {name: {str(member): i for i, member in enumerate(enum)} for name, enum in enums.items()}
     columns = []
     for name, numbers in values.items():
         column = pd.Categorical(frame[name])
         columns.append(np.array([numbers.get(category, 0) for category in column.categories])[column.codes])
-    known = {name: i + 1 for i, name in enumerate(campaigns)}
-    names, codes = np.unique(row_campaigns(frame).astype(str), return_inverse=True)
-    columns.append(np.array([known.get(name, 0) for name in names])[codes])
+    for known, column in ((campaigns, row_campaigns(frame)), (devices, frame["device"])):
+        numbers = {name: i + 1 for i, name in enumerate(known)}
+        names, codes = np.unique(np.asarray(column).astype(str), return_inverse=True)
+        columns.append(np.array([numbers.get(name, 0) for name in names], np.int64)[codes])
     return np.stack(columns, axis=1).astype(np.int64)
+
+
+def row_networks(frame: pd.DataFrame) -> np.ndarray:
+    """``[rows, 2]`` number of the network, and of the network under its stack, in one phase; 0 for rows of no model.
+
+    Forward, backward and whole training steps of a network count as one phase.
+    """
+    is_model = row_group(frame) == "model"
+    models = frame.loc[is_model, ["model", "precision", "stack"]].astype(str)
+    models["inference"] = (frame.loc[is_model, "phase"] == "inference").to_numpy()
+    numbers = np.zeros((len(frame), 2), np.int64)
+    for column, keys in enumerate((["model", "precision", "inference"], ["model", "precision", "inference", "stack"])):
+        numbers[is_model, column] = models.groupby(keys).ngroup().to_numpy() + 1
+    return numbers
 
 
 def row_devices(frame: pd.DataFrame) -> np.ndarray:
@@ -96,11 +119,17 @@ class TrainingSteps(TorchDataset):
         frame: rows to train on.
         store: their graphs.
         campaigns: those that the network knows.
+        devices: those that the network knows.
         mix: how many graphs of each kind a step has.
         loss_weight: weight in the loss by kind of row; 0 where a kind is not named.
         unlabelled: graphs without latencies, at batch 1.
         steps: number of steps.
         seed: of everything drawn.
+
+    Attributes:
+        campaigns: as given.
+        devices: as given.
+        networks: how many networks the rows have, and how many pairs of network and stack.
     """
 
     def __init__(
@@ -108,12 +137,15 @@ class TrainingSteps(TorchDataset):
         frame: pd.DataFrame,
         store: GraphStore,
         campaigns: tuple[str, ...],
+        devices: tuple[str, ...],
         mix: BatchMix,
         loss_weight: dict[str, float],
         unlabelled: list[GraphArrays],
         steps: int,
         seed: int,
     ) -> None:
+        self.campaigns = campaigns
+        self.devices = devices
         self._store = store
         self._steps = steps
         self._seed = seed
@@ -124,7 +156,9 @@ class TrainingSteps(TorchDataset):
         self._batch = frame["batch"].to_numpy()
         self._latency = frame["latency_ms"].to_numpy(np.float32)
         self._device = row_devices(frame)
-        self._conditions = row_conditions(frame, campaigns)
+        self._conditions = row_conditions(frame, campaigns, devices)
+        self._network = row_networks(frame)
+        self.networks = tuple(int(count) for count in self._network.max(axis=0, initial=0))
         group = row_group(frame)
         self._rows = {name: np.flatnonzero(group == name) for name in ("model", "search_space", "layer")}
         cells = frame.iloc[self._rows["model"]][["source", "device", "stack", "phase", "precision"]]
@@ -170,6 +204,7 @@ class TrainingSteps(TorchDataset):
             latency_ms=torch.from_numpy(latency),
             weight=torch.from_numpy(weights),
             is_model=torch.from_numpy(np.concatenate([is_model, np.zeros(extra, bool)])),
+            network=torch.from_numpy(np.concatenate([self._network[rows], np.zeros((extra, 2), np.int64)])),
             seed=int(random.integers(2**31)),
         )
 

@@ -19,7 +19,7 @@ SPREAD = 0.3
 def network(**config) -> LatencyNetwork:
     """Random weights everywhere, as training could leave them."""
     torch.manual_seed(0)
-    net = LatencyNetwork(NetworkConfig(campaigns=("one", "two"), **config)).eval()
+    net = LatencyNetwork(NetworkConfig(campaigns=("one", "two"), devices=("1080ti",), **config)).eval()
     with torch.no_grad():
         for parameter in net.parameters():
             parameter.add_(torch.randn_like(parameter) * SPREAD)
@@ -57,12 +57,12 @@ def chain(length: int = 6, seed: int = 0) -> dict[str, torch.Tensor]:
         "node_graph": torch.zeros(length, dtype=torch.int64),
         "graph": torch.tensor([[1e6, 1e4, 8.0]]),
         "device": torch.from_numpy(device_features(get_device("1080ti")).astype(np.float32))[None],
-        "conditions": torch.zeros(1, 6, dtype=torch.int64),
+        "conditions": torch.zeros(1, 7, dtype=torch.int64),
     }
 
 
 def with_conditions(inputs: dict, **values: int) -> dict:
-    columns = ("phase", "precision", "stack", "window", "optimizer", "campaign")
+    columns = ("phase", "precision", "stack", "window", "optimizer", "campaign", "measured")
     conditions = inputs["conditions"].clone()
     for name, value in values.items():
         conditions[:, columns.index(name)] = value
@@ -149,7 +149,7 @@ def test_an_untrained_network_is_the_analytic_model():
 def test_operators_sum_to_the_latency_without_constant_and_copy():
     net, inputs = network(), chain()
     prediction = net(**inputs)
-    constant = torch.exp(net.log_constant_ms[0] + net.stack_effect[0, 4])
+    constant = torch.exp(net.log_constant_ms[0] + net.effects.stack[0, 4])
     torch.testing.assert_close(prediction.node_ms.sum() + constant, prediction.latency_ms[0], rtol=1e-4, atol=0)
 
 
@@ -166,13 +166,14 @@ def test_the_copy_is_counted_in_its_windows_only():
     assert net(**with_conditions(more_input, window=2)).latency_ms.item() > pageable
 
 
-def test_unknown_campaign_has_no_effect_of_its_own():
+@pytest.mark.parametrize(("name", "effect"), [("campaign", "campaign"), ("measured", "device")])
+def test_an_unknown_campaign_or_device_has_no_effect_of_its_own(name, effect):
     net, inputs = network(), chain()
     before = net(**inputs).latency_ms.item()
     with torch.no_grad():
-        net.campaign_effect.add_(1.0)
+        getattr(net.effects, effect).add_(1.0)
     assert net(**inputs).latency_ms.item() == before
-    assert net(**with_conditions(inputs, campaign=1)).latency_ms.item() != before
+    assert net(**with_conditions(inputs, **{name: 1})).latency_ms.item() > before
 
 
 @pytest.mark.parametrize("part", ["bandwidth_bytes_s", "peak_flops"])

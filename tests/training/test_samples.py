@@ -5,9 +5,10 @@ import pytest
 import torch
 
 from gnnperf.training.config import BatchMix
-from gnnperf.training.fit import UNLABELLED
-from gnnperf.training.samples import TrainingSteps, row_group
+from gnnperf.training.fit import UNLABELLED, unlabelled_graphs
+from gnnperf.training.samples import TrainingSteps, own_level_campaigns, row_group, row_networks
 
+DEVICES = ("1080ti", "v100-pcie-32gb")
 CAMPAIGNS = ("campaign-1080ti/1080ti", "campaign-v100-pcie-32gb/v100-pcie-32gb")
 
 
@@ -17,13 +18,14 @@ def steps(tiny_dataset):
         mix = BatchMix(**({"model": 4, "search_space": 3, "layer": 2, "unlabelled": 0} | mix))
         unlabelled = [tiny_dataset.graphs[key] for key in list(tiny_dataset.graphs.keys())[:2]]
         weight = {"model": 1.0, "layer": 0.5}
-        return TrainingSteps(tiny_dataset.frame, tiny_dataset.graphs, CAMPAIGNS, mix, weight, unlabelled, 20, seed)
+        frame, graphs = tiny_dataset.frame, tiny_dataset.graphs
+        return TrainingSteps(frame, graphs, CAMPAIGNS, DEVICES, mix, weight, unlabelled, 20, seed)
 
     return make
 
 
 def flat(step):
-    return [*step.graphs, *step[1:6], torch.tensor(step.seed)]
+    return [*step.graphs, *step[1:7], torch.tensor(step.seed)]
 
 
 def test_a_step_depends_on_seed_and_number_alone(steps):
@@ -51,6 +53,7 @@ def test_latency_graph_device_and_source_of_a_step_belong_together(steps, tiny_d
             row = frame[np.isclose(frame["latency_ms"], float(latency), rtol=1e-6)].iloc[0]
             assert row["batch"] == int(graph[2])
             assert CAMPAIGNS[int(conditions[5]) - 1] == f"{row['source']}/{row['device']}"
+            assert DEVICES[int(conditions[6]) - 1] == row["device"]
             assert int(conditions[0]) == {"inference": 0, "training": 3}[row["phase"]]
 
 
@@ -70,3 +73,23 @@ def test_no_headline_family_is_among_the_unlabelled_graphs():
     from gnnperf.datasets.splits import HEADLINE_FAMILIES
 
     assert not {zoo.family(name) for name in UNLABELLED} & set(HEADLINE_FAMILIES)
+
+
+def test_unlabelled_graphs_of_held_out_families_are_left_out():
+    assert len(unlabelled_graphs(["densenet", "transformer"])) < len(unlabelled_graphs([])) == len(UNLABELLED)
+
+
+def test_rows_of_one_network_in_one_kind_of_phase_have_one_number(tiny_dataset):
+    frame = tiny_dataset.frame
+    numbers, is_model = row_networks(frame), row_group(frame) == "model"
+    assert (numbers[~is_model] == 0).all() and (numbers[is_model] > 0).all()
+    names = frame["model"].astype(str) + (frame["phase"] == "inference").astype(str)
+    pairs = set(zip(names[is_model], numbers[is_model, 0], strict=True))
+    assert len(pairs) == names[is_model].nunique() == len({number for _, number in pairs})
+
+
+def test_campaigns_with_whole_networks_have_no_level_of_their_own(tiny_dataset):
+    frame = tiny_dataset.frame
+    assert own_level_campaigns(frame[row_group(frame) == "model"]) == ()
+    layers = own_level_campaigns(frame[row_group(frame) != "model"])
+    assert set(layers) <= set(CAMPAIGNS) and layers
