@@ -42,7 +42,7 @@ def analytic_latencies(frame: pd.DataFrame, dataset: Dataset) -> np.ndarray:
     from gnnperf.nn.network import LatencyNetwork, NetworkConfig
 
     network = LatencyNetwork(NetworkConfig(depth=0, width=8, local_width=8)).eval()
-    device, conditions = row_devices(frame), row_conditions(frame, ())
+    device, conditions = row_devices(frame), row_conditions(frame, (), ())
     predicted = np.empty(len(frame))
     with torch.no_grad():
         for begin in range(0, len(frame), _CHUNK):

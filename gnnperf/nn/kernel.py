@@ -58,14 +58,19 @@ class KernelModel(nn.Module):
     the tile for which padding, the last wave and the tile's own efficiency together cost least. Short inner dimensions
     and 3x3 stride-1 convolutions (Winograd; Lavin and Gray 2016) change the attainable rate. The kernel takes the
     smooth maximum of compute and memory time (roofline; Williams et al. 2009) plus a shortest time.
+
+    Args:
+        tiled: whether tiles, waves, inner dimensions and Winograd are modelled; without, products run at the attainable
+            share of the peak.
     """
 
     # Rows and columns of the tiles of common SGEMM kernels, and the share of the best rate that each can reach.
     TILES = ((128, 128, 1.0), (128, 64, 0.95), (128, 32, 0.8), (64, 64, 0.8), (32, 32, 0.5))
     PAD_K = 8.0
 
-    def __init__(self) -> None:
+    def __init__(self, tiled: bool = True) -> None:
         super().__init__()
+        self.tiled = tiled
         self.log_compute_share = nn.Parameter(_class_table(_DEFAULT_COMPUTE_SHARE, _COMPUTE_SHARE))
         self.log_memory_share = nn.Parameter(_class_table(_DEFAULT_MEMORY_SHARE, _MEMORY_SHARE))
         self.log_shortest_ms = nn.Parameter(_class_table(_SHORTEST_KERNEL_MS, {OpClass.VIEW: 1e-5}))
@@ -139,10 +144,10 @@ class KernelModel(nn.Module):
             & (node[:, FIELD["kernel_w"]] == 3)
             & (node[:, FIELD["stride"]] == 1)
             & (node[:, FIELD["dilation"]] <= 1)
-        ).float()
+        ).float() * self.tiled
         rate = peak_flops * torch.exp(self.log_compute_share[op_class] + winograd * self.log_winograd_gain)
         # Depthwise convolutions run on kernels of their own: no tiles, no padding.
-        tiled = (op_class != OpClass.DEPTHWISE_CONV).float()
+        tiled = (op_class != OpClass.DEPTHWISE_CONV).float() * self.tiled
         efficiency = torch.where(tiled > 0, efficiency * inner.clamp_min(1e-2), torch.ones_like(efficiency))
         product_flops = 2 * count * m * n * torch.where(tiled > 0, padded_k, k)
         compute_ms = 1e3 * (product_flops / efficiency + other_flops) / rate

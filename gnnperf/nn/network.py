@@ -85,6 +85,8 @@ class NetworkConfig:
         edge_features: whether messages see their tensor's size.
         readout: ``"roofline"`` (additive, the default) or ``"pooled"`` (mean and sum of states to a latency).
         dropout: in the GraphSAGE blocks.
+        tiled_kernels: see :class:`KernelModel`.
+        launches: whether host time is modelled; without, a latency is device time alone.
         local_bound: largest log correction from the operator alone.
         context_bound: largest log correction from the context.
         campaigns: measurement campaigns (one source on one machine) with an effect of their own, beside the stack's.
@@ -99,6 +101,8 @@ class NetworkConfig:
     edge_features: bool = True
     readout: str = "roofline"
     dropout: float = 0.0
+    tiled_kernels: bool = True
+    launches: bool = True
     local_bound: float = 1.5
     context_bound: float = 0.6
     campaigns: tuple[str, ...] = ()
@@ -167,7 +171,7 @@ class LatencyNetwork(nn.Module):
         class_width, stack_width = 16, 6
         device_width = len(_DEVICE_RATIOS) + len(Precision)
 
-        self.kernel = KernelModel()
+        self.kernel = KernelModel(config.tiled_kernels)
         self.class_embedding = nn.Embedding(NUM_CLASSES, class_width)
         inputs = len(NODE_FIELDS) + self.OPERATOR_TRAITS + class_width + len(Precision)
         self.local = _mlp(inputs, config.local_width, 2)
@@ -289,7 +293,7 @@ class LatencyNetwork(nn.Module):
         forward_part, backward_part, update_part = parts[node_graph].unbind(1)
         node_device_ms = forward_part * forward_ms + backward_part * backward_ms + update_part * update_ms
         launches = forward_part + backward_part * torch.exp(self.log_backward_host)
-        node_host_ms = launches * launch_ms + update_part * update_launch_ms
+        node_host_ms = (launches * launch_ms + update_part * update_launch_ms) * self.config.launches
         busy_ms, node_ms = self._overlap(node_host_ms, node_device_ms, node_graph, num_graphs)
 
         copied_bytes = (graph[:, 0] * (window > 0) + graph[:, 1] * (window == 3)) * self.bytes_scale[precision]

@@ -47,7 +47,9 @@ class NetworkSection(_Section):
     edge_features: bool = True
     readout: Literal["roofline", "pooled"] = "roofline"
     dropout: float = Field(0.0, ge=0, lt=1)
-    local_bound: float = Field(1.5, gt=0, le=10)
+    tiled_kernels: bool = True
+    launches: bool = True
+    local_bound: float = Field(0.7, gt=0, le=10)
     context_bound: float = Field(0.6, gt=0, le=10)
 
 
@@ -72,6 +74,7 @@ class OptimisationConfig(_Section):
         loss: ``log_ratio`` or ``maple``.
         beta: see :func:`gnnperf.nn.losses.log_ratio_loss`.
         effect_weight: strength of the priors on all random effects.
+        network_deviation: prior standard deviation of what single networks deviate by, and again by stack.
         physics_weight: strength of the prior on the analytic constants.
         correction_weight: strength of the pull of local and context corrections to zero.
         context_dropout: chance that a graph is predicted without context corrections in a step.
@@ -87,6 +90,7 @@ class OptimisationConfig(_Section):
     loss: Literal["log_ratio", "maple"] = "log_ratio"
     beta: float = Field(0.05, gt=0)
     effect_weight: float = Field(4e-4, ge=0)
+    network_deviation: float = Field(0.1, gt=0)
     physics_weight: float = Field(5e-3, ge=0)
     correction_weight: float = Field(1.0, ge=0)
     context_dropout: float = Field(0.3, ge=0, lt=1)

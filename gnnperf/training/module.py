@@ -13,7 +13,6 @@ from gnnperf.training.config import OptimisationConfig
 from gnnperf.training.samples import Step
 
 _LARGEST_GRADIENT = 1.0
-_NETWORK_DEVIATION = 0.1  # prior standard deviation of networks, and of networks between stacks
 
 
 class LatencyModule(lightning.LightningModule):
@@ -74,7 +73,7 @@ class LatencyModule(lightning.LightningModule):
 
     def _network_penalty(self) -> Tensor:
         """Negative log prior of what single networks deviate by."""
-        return sum((effect / _NETWORK_DEVIATION).square().sum() for effect in self.network_effect)
+        return sum((effect / self.config.network_deviation).square().sum() for effect in self.network_effect)
 
     def configure_gradient_clipping(self, *_: object, **__: object) -> None:
         """Bound the norm of all gradients together.
