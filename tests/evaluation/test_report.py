@@ -74,7 +74,7 @@ def test_the_analytic_reference_is_the_untrained_network(tiny_dataset):
     for place in range(3):
         row = rows.iloc[[place]]
         graph = tiny_dataset.graphs[row["graph_key"].iloc[0]].at_batch(int(row["batch"].iloc[0]))
-        inputs = torch.from_numpy(row_devices(row)), torch.from_numpy(row_conditions(row, ()))
+        inputs = torch.from_numpy(row_devices(row)), torch.from_numpy(row_conditions(row, (), ()))
         assert found[place] == pytest.approx(network(*graph_tensors([graph]), *inputs).latency_ms.item(), rel=1e-5)
 
 
