@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 EPILOG = """
 **Examples**
 
-    gnnperf evaluate headline                                # the shipped predictor, no training, nothing to fetch
+    gnnperf evaluate headline             # shipped predictor, nothing to fetch
 
     gnnperf evaluate headline --phase training --rows --plot headline.png
 
-    gnnperf evaluate families --jobs 2 --plot families.png   # trains a network for each family left out
+    gnnperf evaluate families --plot families.png       # a training a family
 
-    gnnperf evaluate families --json > families.json         # the same run again: from its table, in seconds
+    gnnperf evaluate families --json > families.json    # again: no training
 
     gnnperf evaluate stacks --device 2080ti --steps 1000
 
