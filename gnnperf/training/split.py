@@ -46,7 +46,7 @@ def split_rows(frame: pd.DataFrame, config: DataConfig, seed: int) -> Split:
             _refuse_unknown(name, wanted, frame[column].astype(str).unique())
             frame = frame[frame[column].isin(list(wanted))]
     frame, held_out = split_by_family(frame, config.held_out_families)
-    frame = frame[(frame["use"] == "train") & ~_is_anomalous(frame)]
+    frame = frame[(frame["use"] == "train") & ~is_anomalous(frame)]
     if not config.devices:
         frame = frame[frame["device"].map(_is_gpu).astype(bool)]
     space = frame["family"].isin(SEARCH_SPACES)
@@ -65,8 +65,8 @@ def _is_gpu(slug: str) -> bool:
     return get_device(slug).kind == DeviceKind.GPU
 
 
-def _is_anomalous(frame: pd.DataFrame) -> np.ndarray:
-    """Rows that no property of the network or device explains.
+def is_anomalous(frame: pd.DataFrame) -> np.ndarray:
+    """``[rows]`` whether no property of the network or device explains a row.
 
     dlinfbench's PyTorch 0.1 on its GTX 1080 takes four times as long as on a GTX 1080 Ti and as every other framework
     on that GTX 1080 (ResNet-50 at batch 64: 424 ms against 107 and 163), as if it had run without cuDNN.
