@@ -8,7 +8,7 @@ import pytest
 
 from gnnperf.training.config import TrainingConfig
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 _spec = importlib.util.spec_from_file_location("ablations", ROOT / "scripts" / "ablations.py")
 ablations = importlib.util.module_from_spec(_spec)
 _spec.loader.exec_module(ablations)
