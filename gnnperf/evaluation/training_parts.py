@@ -6,6 +6,7 @@ without a backward pass and with a whole step that ends in one of six updates (j
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from pathlib import Path
 
 import numpy as np
@@ -15,11 +16,10 @@ from gnnperf.conditions import Optimizer
 from gnnperf.datasets.dataset import Dataset
 from gnnperf.devices import get_device
 from gnnperf.errors import DataError
-from gnnperf.evaluation.fold_rows import score_folds
 from gnnperf.evaluation.metrics import summarise
 from gnnperf.evaluation.references import row_graphs
 from gnnperf.evaluation.scoring import predict
-from gnnperf.predictor import Predictor
+from gnnperf.predictor import DESCRIPTION_FILE, Predictor
 from gnnperf.training.config import TrainingConfig
 from gnnperf.training.predictor_files import read_config
 from gnnperf.training.split import split_rows
@@ -61,13 +61,16 @@ def score_passes(dataset: Dataset, folder: Path, folds: Path | None = None) -> p
         GnnperfError: a folder holds no valid predictor.
     """
     frame = _source(dataset, PASSES_SOURCE)
-    own = Dataset(None, frame, dataset.graphs)
-    if folds is not None:
-        rows = score_folds(folds, folder, own).rename(columns={"stack_only_ms": "predicted_ms"})
-        return _text(rows.assign(sample="left out"))
-    held_out = frame["family"].isin(read_config(folder).data.held_out_families)
-    predicted_ms = predict(frame, own, Predictor.load(folder), with_campaign=False)
-    return _text(frame.assign(predicted_ms=predicted_ms, sample=np.where(held_out, "left out", "in sample")))
+    held_out = read_config(folder).data.held_out_families
+    if folds is None:
+        return _score(frame, dataset, folder, held_out)
+    tables = [_score(frame[frame["family"].isin(held_out)], dataset, folder, held_out)]
+    for fold in sorted(path.parent for path in folds.glob(f"*/{DESCRIPTION_FILE}")):
+        left_out = set(read_config(fold).data.held_out_families) - set(held_out)
+        tables.append(_score(frame[frame["family"].isin(left_out)], dataset, fold, left_out))
+    if not sum(map(len, tables[1:])):
+        raise DataError(f"{folds} holds no network that was trained without a family of {PASSES_SOURCE}")
+    return pd.concat(tables, ignore_index=True)
 
 
 def score_layers(dataset: Dataset, folder: Path, device: str, seed: int = 0) -> pd.DataFrame:
@@ -103,9 +106,14 @@ def score_steps(dataset: Dataset, folder: Path) -> pd.DataFrame:
     """Whole networks of justus2018 (VGG16 on a V100) without and with updates; columns as in :func:`score_passes`."""
     frame = _source(dataset, UPDATES_SOURCE)
     frame = frame[frame["kind"] == "model"]
-    held_out = frame["family"].isin(read_config(folder).data.held_out_families)
+    return _score(frame, dataset, folder, read_config(folder).data.held_out_families)
+
+
+def _score(frame: pd.DataFrame, dataset: Dataset, folder: Path, held_out: Collection[str]) -> pd.DataFrame:
+    """Rows predicted by the network in a folder, which was trained without the families held out."""
     predicted_ms = predict(frame, dataset, Predictor.load(folder), with_campaign=False)
-    return _text(frame.assign(predicted_ms=predicted_ms, sample=np.where(held_out, "left out", "in sample")))
+    sample = np.where(frame["family"].isin(held_out), "left out", "in sample")
+    return _text(frame.assign(predicted_ms=predicted_ms, sample=sample))
 
 
 def _source(dataset: Dataset, name: str) -> pd.DataFrame:
