@@ -1,6 +1,7 @@
 """What an oracle would reach that knows the same network's times under other software stacks.
 
-    python scripts/stack_spread.py DATASET [--device 1080ti] [--run runs/evaluate/families] [--exact] [--json]
+    python scripts/stack_spread.py DATASET [--device 1080ti] [--run runs/evaluate/families] [--exact]
+                                           [--without caffe] [--json]
 
 DATASET is a folder that `gnnperf data import` wrote. Forward passes in fp32 of every network that was measured under
 two settings (stack, window) or more are predicted from the network's own times under the others, and from what other
@@ -31,6 +32,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--device", default="1080ti")
     parser.add_argument("--run", type=Path, help="folder of a finished `gnnperf evaluate families`")
     parser.add_argument("--exact", action="store_true", help="frameworks' readings of an architecture are not one")
+    parser.add_argument("--without", default="", help="stacks to leave out, comma-separated")
     parser.add_argument("--json", action="store_true", help="data instead of tables")
     return parser.parse_args()
 
@@ -78,7 +80,9 @@ def main() -> None:
     arguments = _arguments()
     try:
         device = get_device(arguments.device).slug
-        scored = oracle_latencies(spread_rows(Dataset.open(arguments.dataset).frame, exact=arguments.exact), device)
+        frame = Dataset.open(arguments.dataset).frame
+        frame = frame[~frame["stack"].isin(arguments.without.split(","))]
+        scored = oracle_latencies(spread_rows(frame, exact=arguments.exact), device)
         if scored.empty:
             raise DataError(f"no network was measured under two stacks on {device}")
         if arguments.run:
