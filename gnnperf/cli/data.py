@@ -29,6 +29,7 @@ Folder = Annotated[
     Path,
     typer.Option("--to", "--dir", envvar="GNNPERF_DATA", help="Folder of the table and its graphs.", show_default=True),
 ]
+SHIPPED_GRAPHS = "data/timm_graphs.npz"
 DEFAULT_FOLDER = Path("gnnperf-data")
 ALL = "all"
 
@@ -49,7 +50,10 @@ def import_command(
     ] = None,
     graphs: Annotated[
         Path | None,
-        typer.Option(help="Graphs of networks that the zoo cannot build (timm), as a script has made them."),
+        typer.Option(
+            help="Graphs of networks that the zoo cannot build (timm), as scripts/export_timm_graphs.py makes them. "
+            "Default: those of 620 networks that ship with gnnperf."
+        ),
     ] = None,
 ) -> None:
     """Read a public source into the table, in the place of what it gave before.
@@ -64,19 +68,17 @@ def import_command(
 
         gnnperf data import all ~/measurements --to data
 
-        gnnperf data import timm ~/measurements/timm --graphs timm_graphs.npz
+        gnnperf data import timm ~/measurements/timm --graphs my_timm_graphs.npz
     """
     with one_line_errors():
         from gnnperf.datasets.dataset import Dataset
         from gnnperf.datasets.graph_store import GraphStore
+        from gnnperf.resources import resource
 
         todo = _sources(source, path)
-        made = GraphStore.load(graphs) if graphs else None
+        made = GraphStore.load(graphs or resource(SHIPPED_GRAPHS)) if any(item.graphs_from for item, _ in todo) else None
         dataset = Dataset.open_or_create(to)
         for item, folder in todo:
-            if source == ALL and item.graphs_from and made is None:
-                stderr.print(f"{item.name}: left out, its graphs have to be made ({item.graphs_from}); see --graphs")
-                continue
             rows, skipped = _import_with_bar(item, folder, dataset, not no_verify, processes, made)
             stdout.print(f"{item.name}: {rows:,} rows" + (f", {skipped:,} skipped without a graph" if skipped else ""))
         stdout.print(f"{escape(str(to))}: {len(dataset):,} rows, {len(dataset.graphs):,} graphs")

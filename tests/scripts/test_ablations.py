@@ -26,6 +26,7 @@ def test_the_summary_is_over_rows_and_over_families():
     rows = pd.DataFrame(
         {
             "phase": ["inference"] * 3 + ["training"],
+            "precision": "fp32",
             "family": ["resnet", "resnet", "inception", "resnet"],
             "latency_ms": [10.0, 10.0, 10.0, 20.0],
             "stack_only_ms": [11.0, 12.0, 16.0, 10.0],
