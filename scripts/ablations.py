@@ -5,7 +5,8 @@
 
 LeNet, AlexNet and VGG are neither trained on nor scored: designs are chosen by the other families of the GTX 1080 Ti.
 Variants are trained for 500 steps on FP32 rows of the sources that have a GTX 1080 Ti or its layers, which is most of
-what counts there and a third of the time. Finished folds are kept in --output, so that a stopped run continues. Writes a CSV and prints a Markdown table.
+what counts there and a third of the time. Finished folds are kept in --output, so that a stopped run continues. Writes
+a CSV and prints a Markdown table.
 """
 
 from __future__ import annotations
@@ -58,6 +59,16 @@ VARIANTS: dict[str, tuple[str, dict]] = {
 }  # fmt: skip
 
 
+def narrowed(config: TrainingConfig) -> TrainingConfig:
+    """The configuration with fewer rows and steps."""
+    return config.model_copy(
+        update={
+            "data": config.data.model_copy(update={"precisions": ("fp32",), "sources": SOURCES}),
+            "optimisation": config.optimisation.model_copy(update={"steps": STEPS}),
+        }
+    )
+
+
 def variant(config: TrainingConfig, name: str) -> TrainingConfig:
     """The configuration with the variant's values; steps are a multiple of its own."""
     values = config.model_dump()
@@ -92,13 +103,7 @@ def main() -> None:  # noqa: D103
     arguments = parser.parse_args()
 
     dataset = Dataset.open(arguments.data)
-    base = TrainingConfig.from_yaml(arguments.config)
-    base = base.model_copy(
-        update={
-            "data": base.data.model_copy(update={"precisions": ("fp32",), "sources": SOURCES}),
-            "optimisation": base.optimisation.model_copy(update={"steps": STEPS}),
-        }
-    )
+    base = narrowed(TrainingConfig.from_yaml(arguments.config))
     table = []
     for name in arguments.only or VARIANTS:
         config = variant(base, name)

@@ -76,7 +76,8 @@ def import_command(
         from gnnperf.resources import resource
 
         todo = _sources(source, path)
-        made = GraphStore.load(graphs or resource(SHIPPED_GRAPHS)) if any(item.graphs_from for item, _ in todo) else None
+        needed = any(item.graphs_from for item, _ in todo)
+        made = GraphStore.load(graphs or resource(SHIPPED_GRAPHS)) if needed else None
         dataset = Dataset.open_or_create(to)
         for item, folder in todo:
             rows, skipped = _import_with_bar(item, folder, dataset, not no_verify, processes, made)
