@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from gnnperf.conditions import Stack
+from gnnperf.graph.opgraph import OpClass
 from gnnperf.nn.kernel import NUM_CLASSES, PRODUCT_CLASSES
 
 # Prior standard deviations (of the logarithm) between stacks, and between the campaigns of one stack. Hosts differ much
@@ -31,8 +32,9 @@ _DEVIATION = {
 _OWN_LEVEL_DEVIATION = 0.5
 _OWN_LEVEL = [list(_DEVIATION).index(name) for name in ("product", "other", "backward")]
 # A stack's effect on an operator class is how many kernels it makes of one operator (Caffe's batch normalisation, say,
-# is a dozen): most of them none to speak of, a few of them large, hence Student's t.
-_CLASS_DEVIATION = {"product": 0.1, "other": 0.3}
+# is a dozen): most of them none to speak of, a few of them large, hence Student's t. Products have none: all stacks
+# call the same libraries for them. They differ most in normalisation: fused, several broadcasts, or calls of BLAS.
+_CLASS_DEVIATION, _NORMALISATION_DEVIATION = 0.3, 0.6
 _CLASS_FREEDOM = 2.0
 _DEVICE_DEVIATION = 0.15
 
@@ -81,11 +83,12 @@ class RandomEffects(nn.Module):
             campaign[number, _OWN_LEVEL] = _OWN_LEVEL_DEVIATION
         is_product = torch.zeros(NUM_CLASSES, dtype=torch.bool)
         is_product[list(PRODUCT_CLASSES)] = True
-        by_class = torch.where(is_product, _CLASS_DEVIATION["product"], _CLASS_DEVIATION["other"])
         self.register_buffer("is_product", is_product.float(), persistent=False)
+        by_class = torch.full((NUM_CLASSES,), _CLASS_DEVIATION)
+        by_class[[OpClass.BATCH_NORM, OpClass.LAYER_NORM, OpClass.LRN]] = _NORMALISATION_DEVIATION
+        self.register_buffer("class_deviation", by_class, persistent=False)
         self.register_buffer("stack_deviation", deviation[:, 0], persistent=False)
         self.register_buffer("campaign_deviation", campaign[:, None], persistent=False)
-        self.register_buffer("class_deviation", by_class, persistent=False)
 
     def forward(
         self,
@@ -116,7 +119,8 @@ class RandomEffects(nn.Module):
         kinds = torch.stack([other, product], dim=1) + measured.flip(1)
         of_product = self.is_product[op_class]
         others, products = kinds[node_graph].unbind(1)
-        return EffectValues(host, backward, constant, copy, by_class, torch.lerp(others, products, of_product))
+        of_device = torch.lerp(others, products, of_product)
+        return EffectValues(host, backward, constant, copy, by_class * (1 - of_product), of_device)
 
     def penalty(self) -> Tensor:
         """Negative log prior, up to a factor and a constant."""
