@@ -3,7 +3,7 @@
 Split conformal prediction with normalised scores (Vovk, Gammerman, Shafer 2005; Lei et al. 2018, section 5.2): the
 score of a measured row is ``|log(measured / predicted)| / scale``. The interval of a prediction is the prediction times
 ``exp(+-quantile * scale)``, with a quantile of the scores of families that were left out of training in turn. The scale
-grows with the distance to the training data and with everything that was not measured.
+grows with the distance to the training data, with the share of launches, and with everything that was not measured.
 
 Calibration is in :mod:`gnnperf.evaluation.calibration`; here is what a prediction needs.
 """
@@ -19,14 +19,21 @@ from gnnperf.conditions import Conditions, Phase
 from gnnperf.domain import UNMEASURED
 
 COVERAGE = 0.9
-SCALE_TERMS = ("constant", "distance", *UNMEASURED)
+SCALE_TERMS = ("constant", "distance", "launches", *UNMEASURED)
 PHASES = ("inference", "training")  # forward and backward count as training
 _LARGEST_LOG_RATIO = 4.0  # a factor of 55: beyond, the interval says "unknown" already
 
 
-def scale_terms(distances: np.ndarray, unmeasured: np.ndarray) -> np.ndarray:
-    """``[G, len(SCALE_TERMS)]`` from ``[G]`` distances and ``[G, len(UNMEASURED)]`` respects."""
-    return np.column_stack([np.ones(len(distances)), distances, unmeasured])
+def scale_terms(distances: np.ndarray, launches: np.ndarray, unmeasured: np.ndarray) -> np.ndarray:
+    """``[G, len(SCALE_TERMS)]``.
+
+    Args:
+        distances: ``[G]`` to the training data.
+        launches: ``[G]`` shares of the time in launching kernels, see :func:`gnnperf.similarity.launch_share`: hosts
+            differ more than devices, and nobody describes theirs.
+        unmeasured: ``[G, len(UNMEASURED)]``.
+    """
+    return np.column_stack([np.ones(len(distances)), distances, launches, unmeasured])
 
 
 def phase_of(conditions: Conditions) -> str:

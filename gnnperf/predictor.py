@@ -17,7 +17,7 @@ from gnnperf.domain import Domain
 from gnnperf.errors import GnnperfError, ModelFileError
 from gnnperf.graph import GraphArrays, OpGraph, collate, read_graph, to_arrays
 from gnnperf.intervals import Intervals, phase_of, scale_terms
-from gnnperf.similarity import MeasuredNetworks, Similarity, describe, operator_ms
+from gnnperf.similarity import MeasuredNetworks, Similarity, describe, launch_share, operator_ms
 
 NETWORK_FILE = "network.onnx"
 DESCRIPTION_FILE = "predictor.json"
@@ -303,11 +303,13 @@ class Predictor:
     ) -> tuple[np.ndarray, np.ndarray]:
         if self.calibration is None or similarities is None:
             return np.full(len(graphs), np.nan), np.full(len(graphs), np.nan)
-        unmeasured = [
-            self.domain.unmeasured(graph, sum(operator_ms(graph, *case)), *case)
-            for graph, case in zip(graphs, cases, strict=True)
-        ]
-        terms = scale_terms(np.array([s.distance for s in similarities]), np.stack(unmeasured))
+        distances = np.array([similarity.distance for similarity in similarities])
+        launches, unmeasured = [], []
+        for graph, case in zip(graphs, cases, strict=True):
+            times_ms = operator_ms(graph, *case)
+            launches.append(launch_share(*times_ms))
+            unmeasured.append(self.domain.unmeasured(graph, sum(times_ms), *case))
+        terms = scale_terms(distances, np.array(launches), np.stack(unmeasured))
         return self.calibration.bounds(latency_ms, terms, [phase_of(conditions) for _, conditions in cases])
 
     def latencies(

@@ -67,12 +67,12 @@ def describe(graph: GraphArrays, device: Device, conditions: Conditions) -> np.n
     The order of operators does not matter. Batch, device and precision enter through what they do to the work.
     """
     device_ms, launch_ms = operator_ms(graph, device, conditions)
-    total_ms, total_launch_ms = float(device_ms.sum()), float(launch_ms.sum())
+    total_ms = float(device_ms.sum())
     kernels = max(np.count_nonzero(launch_ms), 1)
     moved = sum(float(graph.column(name).sum()) for name in ("input_bytes", "output_bytes", "weight_bytes"))
     shares = np.bincount(_group(graph), weights=device_ms, minlength=len(_SHARES)) / max(total_ms, 1e-12)
     sizes = (
-        total_launch_ms / max(total_launch_ms + total_ms, 1e-12),
+        launch_share(device_ms, launch_ms),
         math.log1p(float(graph.column("macs").sum()) / kernels),
         math.log1p(float(graph.column("flops").sum()) / max(moved, 1.0)),
         math.log(kernels),
@@ -80,6 +80,12 @@ def describe(graph: GraphArrays, device: Device, conditions: Conditions) -> np.n
         float(conditions.phase != Phase.INFERENCE),
     )
     return np.concatenate([shares, sizes]) / _SCALE
+
+
+def launch_share(device_ms: np.ndarray, launch_ms: np.ndarray) -> float:
+    """Which part of the time of ``[N]`` operators, see :func:`operator_ms`, goes into launching their kernels."""
+    total_launch_ms = float(launch_ms.sum())
+    return total_launch_ms / max(total_launch_ms + float(device_ms.sum()), 1e-12)
 
 
 def operator_ms(graph: GraphArrays, device: Device, conditions: Conditions) -> tuple[np.ndarray, np.ndarray]:

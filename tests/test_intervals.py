@@ -10,8 +10,9 @@ COEFFICIENTS = dict.fromkeys(SCALE_TERMS, 0.1) | {"distance": 0.05}
 INTERVALS = Intervals(COEFFICIENTS, {"inference": 2.0, "training": 1.0})
 
 
-def terms(distance=0.0, **unmeasured):
-    return scale_terms(np.array([distance]), np.array([[unmeasured.get(name, 0.0) for name in UNMEASURED]]))
+def terms(distance=0.0, launches=0.0, **unmeasured):
+    respects = [unmeasured.get(name, 0.0) for name in UNMEASURED]
+    return scale_terms(np.array([distance]), np.array([launches]), np.array([respects]))
 
 
 def test_by_hand():
@@ -25,12 +26,12 @@ def test_by_hand():
 def test_farther_is_wider():
     distances = np.linspace(0, 5, 20)
     low, high = INTERVALS.bounds(
-        np.full(20, 3.0), scale_terms(distances, np.zeros((20, len(UNMEASURED)))), ["inference"] * 20
+        np.full(20, 3.0), scale_terms(distances, np.zeros(20), np.zeros((20, len(UNMEASURED)))), ["inference"] * 20
     )
     assert (np.diff(low) < 0).all() and (np.diff(high) > 0).all() and (low > 0).all()
 
 
-@pytest.mark.parametrize("name", UNMEASURED)
+@pytest.mark.parametrize("name", ["launches", *UNMEASURED])
 def test_whatever_is_unmeasured_widens(name):
     plain, wide = (INTERVALS.bounds(np.array([1.0]), t, ["training"])[1][0] for t in (terms(), terms(**{name: 1.0})))
     assert wide > plain

@@ -148,7 +148,8 @@ def latencies(predictor, graphs, device, **conditions):
 
 def twice_as_fast(device):
     fields = ("clock_mhz", "peak_fp32_tflops", "tensor_fp16_tflops", "bandwidth_gb_s", "pcie_gb_s")
-    return dataclasses.replace(device, slug="faster", **{name: 2 * (getattr(device, name) or 0) for name in fields})
+    doubled = {name: 2 * (getattr(device, name) or 0) for name in fields}
+    return dataclasses.replace(device, slug="faster", base=device.slug, **doubled)
 
 
 # A training step of a launch-bound network may still fall a little where its products change their regime.

@@ -21,6 +21,7 @@ from gnnperf.quantile import weighted_quantile
 FEWEST_FOLDS = 3
 _POOLED_WIDENING = 1.25  # of a phase with fewer folds than that, which borrows the other's scores
 _LEVELS = np.arange(COVERAGE, 1.0001, 0.005)
+_LAUNCHES = np.arange(0.0, 1.01, 0.02)  # what a share of launches of 1 may add to the expected log ratio
 
 # Networks that were trained on, asked without the effect of the machine that measured them, are off by two thirds to
 # nine tenths as much as families left out: a distance of 0 takes at most a third off the scale at a distance of 1.
@@ -94,25 +95,43 @@ def fit_intervals(scores: Scores) -> tuple[Intervals, dict[str, Intervals]]:
             f"intervals need at least {FEWEST_FOLDS} folds of families left out, beside the families that the "
             f"predictor itself holds out; the scored rows have {len(folds)}"
         )
+    others = {str(fold): scores.where(scores.fold != fold) for fold in folds}
     own_quantile = [phase for phase in PHASES if len(scores.network_folds(phase)) >= FEWEST_FOLDS]
-    without = {}
-    for fold in folds:
-        others = scores.where(scores.fold != fold)
-        without[str(fold)] = others, fit_scale(others)
     for level in _LEVELS:
-        left_out = {
-            fold: Intervals(scale, quantiles(others, scale, level, own_quantile))
-            for fold, (others, scale) in without.items()
-        }
+        left_out = {fold: _fit(part, level, own_quantile) for fold, part in others.items()}
         if _mean_coverage(scores, left_out) >= COVERAGE:
             break
-    scale = fit_scale(scores)
+    fitted = _fit(scores, level, own_quantile)
     report = {
         "level": round(float(level), 4),
         "folds": {phase: scores.folds(phase) for phase in PHASES},
         "guaranteed_coverage": {phase: _guarantee(level, len(scores.network_folds(phase))) for phase in PHASES},
     }
-    return Intervals(scale, quantiles(scores, scale, level, own_quantile), report), left_out
+    return Intervals(fitted.coefficients, fitted.quantile, report), left_out
+
+
+def _fit(scores: Scores, level: float, own_quantile: list[str]) -> Intervals:
+    """Scale and quantiles from whole networks, and what launches add from search spaces.
+
+    Search spaces are small networks, alike and measured by one group, that wait for their launches: they say how far
+    off such networks are, and nothing of others. So the share of launches adds to the scale what covers them.
+    """
+    networks = scores.where(~scores.is_space) if not scores.is_space.all() else scores
+    spaces = scores.where(scores.is_space)
+    scale = fit_scale(networks)
+    for launches in _LAUNCHES:
+        scale["launches"] = float(launches)
+        found = Intervals(dict(scale), quantiles(networks, scale, level, own_quantile))
+        if not len(spaces.error) or _coverage(spaces, found) >= COVERAGE:
+            break
+    return found
+
+
+def _coverage(scores: Scores, intervals: Intervals) -> float:
+    """Share of rows that are covered, each fold counting as one."""
+    quantile = np.array([intervals.quantile[phase] for phase in scores.phase])
+    covered = scores.error <= quantile * intervals.scale(scores.terms)
+    return float(np.average(covered, weights=scores.fold_weights()))
 
 
 def _guarantee(level: float, folds: int) -> float:
@@ -122,7 +141,8 @@ def _guarantee(level: float, folds: int) -> float:
 def fit_scale(scores: Scores) -> dict[str, float]:
     """Coefficients of the expected error, none negative, by non-negative least squares; every fold counts as one.
 
-    Constant and distance are fitted, the slope of the latter at least half of the former; the others are declared.
+    Constant and distance are fitted, the slope of the latter at least half of the former; others are declared, and
+    launches left at 0.
     """
     from scipy.optimize import nnls
 
@@ -142,19 +162,11 @@ def fit_scale(scores: Scores) -> dict[str, float]:
 def quantiles(scores: Scores, scale: dict[str, float], level: float, own_quantile: list[str]) -> dict[str, float]:
     """Quantiles of the normalised scores by phase.
 
-    Search spaces may widen the interval, never narrow it: their networks are small, alike and measured by one group, so
-    one space says little of how far off another kind of network is. A phase that is not in ``own_quantile`` takes the
-    larger of its own and of all scores' quantile, and 25 % more.
+    A phase that is not in ``own_quantile`` takes the larger of its own and of all scores' quantile, and 25 % more.
     """
 
     def quantile(part: Scores) -> float:
-        normalised = part.error / Intervals(scale, {}).scale(part.terms)
-        weights = part.fold_weights()
-        found = weighted_quantile(normalised, weights, level)
-        networks = ~part.is_space
-        if networks.any():
-            found = max(found, weighted_quantile(normalised[networks], weights[networks], level))
-        return found
+        return weighted_quantile(part.error / Intervals(scale, {}).scale(part.terms), part.fold_weights(), level)
 
     found = {}
     for phase in PHASES:
@@ -165,7 +177,10 @@ def quantiles(scores: Scores, scale: dict[str, float], level: float, own_quantil
 
 
 def _mean_coverage(scores: Scores, left_out: dict[str, Intervals]) -> float:
-    """Mean over phases and folds of the coverage by the others: of whole networks or of all, whichever is less."""
+    """Mean over phases and folds of the coverage by the others; of whole networks, where there are any.
+
+    One space whose host is unlike the others' would else make every interval as wide as the widest.
+    """
     covered, is_network = [], []
     for phase in PHASES:
         for fold in scores.folds(phase):
@@ -173,6 +188,5 @@ def _mean_coverage(scores: Scores, left_out: dict[str, Intervals]) -> float:
             intervals = left_out[fold]
             covered.append(float(np.mean(here.error <= intervals.quantile[phase] * intervals.scale(here.terms))))
             is_network.append(not here.is_space.all())
-    everything = float(np.mean(covered))
     networks = [value for value, network in zip(covered, is_network, strict=True) if network]
-    return min(everything, float(np.mean(networks))) if networks else everything
+    return float(np.mean(networks or covered))

@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
+from gnnperf.domain import UNMEASURED
 from gnnperf.errors import DataError
 from gnnperf.evaluation.conformal import Scores, fit_intervals, fit_scale, quantiles
-from gnnperf.intervals import PHASES, SCALE_TERMS, Intervals
+from gnnperf.intervals import SCALE_TERMS, Intervals
 
 DISTANCE = SCALE_TERMS.index("distance")
 PLAIN = dict.fromkeys(SCALE_TERMS, 0.0) | {"constant": 1.0}
@@ -71,12 +72,17 @@ def test_a_phase_with_too_few_families_borrows_the_others_and_is_widened():
     assert quantiles(inference, PLAIN, 0.9, ["inference"])["training"] == pytest.approx(1.25 * 0.6)
 
 
-def test_search_spaces_widen_but_never_narrow():
-    networks, fold = [0.2, 0.3, 0.4], ["a", "b", "c"]
-    alone = quantiles(scores(networks, fold), PLAIN, 0.9, list(PHASES))["inference"]
-    for space, expected in ((0.01, alone), (0.8, 0.8)):
-        data = scores([*networks, space, space], [*fold, "s", "t"], is_space=[False] * 3 + [True] * 2)
-        assert quantiles(data, PLAIN, 0.9, list(PHASES))["inference"] == expected
+def test_search_spaces_widen_what_waits_for_launches_and_nothing_else():
+    networks, folds = [0.2, 0.3, 0.4], ["a", "b", "c"]
+    alone, _ = fit_intervals(scores(networks, folds))
+    assert alone.coefficients["launches"] == 0
+    data = scores([*networks, 0.8, 0.9], [*folds, "s", "t"], is_space=[False] * 3 + [True] * 2)
+    data.terms[3:, SCALE_TERMS.index("launches")] = 0.9
+    beside, _ = fit_intervals(data)
+    assert beside.coefficients["launches"] > 0.1
+    assert covered(beside, data.where(data.is_space)).all()
+    network = data.where(~data.is_space).terms
+    np.testing.assert_allclose(beside.scale(network), alone.scale(network))
 
 
 def test_no_coefficient_is_negative_and_distance_always_widens():
@@ -88,8 +94,7 @@ def test_no_coefficient_is_negative_and_distance_always_widens():
     assert min(falling.values()) >= 0 and falling["distance"] >= 0.5 * falling["constant"] > 0
     rising = fit_scale(scores(0.1 + 0.3 * distance, fold, distance=distance))
     assert rising["distance"] == pytest.approx(0.3, abs=0.02) and rising["constant"] == pytest.approx(0.1, abs=0.02)
-    for name in SCALE_TERMS[2:]:
-        assert rising[name] > 0
+    assert all(rising[name] > 0 for name in UNMEASURED)
 
 
 def test_a_perfect_predictor_still_has_an_interval():
