@@ -95,7 +95,7 @@ Whole networks on {", ".join(domain["devices"])}; precisions {", ".join(domain["
 
 Never trained on: every row of {", ".join(config["data"]["held_out_families"])} (on any device, of any source), and
 {100 * (1 - config["data"]["search_space_share"]):.0f} % of the graphs of each search space. No run was stopped
-by them. What they had to do with the design is in docs/network.md.
+by them. What they had to do with the design is in docs/ablations.md.
 
 ## Accuracy
 
