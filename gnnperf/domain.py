@@ -131,7 +131,8 @@ class Domain:
             elif value * _BEYOND < low:
                 found.append(f"far from the training data: {value:.4g} {what}, at least {low:.4g} were measured")
         if device.slug not in self.devices:
-            found.append(f"{device.name} was not measured: the prediction follows from its description alone")
+            known = f"and from {device.base}, which was" if device.base in self.devices else "alone"
+            found.append(f"{device.name} was not measured: the prediction follows from its description {known}")
         if conditions.stack not in self.stacks:
             found.append(f"stack {conditions.stack} was not measured on whole networks")
         if conditions.precision not in self.precisions:

@@ -123,7 +123,7 @@ class Predictor:
         self.campaigns = tuple(campaigns)
         self.devices = tuple(devices)
         self.measured = measured
-        self.calibration = calibration if measured is not None else None
+        self.calibration = calibration
 
     @classmethod
     def load(cls, folder: str | Path | None = None) -> Predictor:
@@ -161,7 +161,12 @@ class Predictor:
             raise GnnperfError(
                 f"{folder / NETWORK_FILE} is not a network that `gnnperf train` wrote, or of another version"
             )
-        return cls(session, domain, campaigns, devices, _read_measured(folder / MEASURED_FILE), calibration)
+        measured = _read_measured(folder / MEASURED_FILE)
+        if calibration is not None and measured is None:
+            raise GnnperfError(
+                f"{folder / MEASURED_FILE} is missing, which the intervals need; `gnnperf train` writes it"
+            )
+        return cls(session, domain, campaigns, devices, measured, calibration)
 
     def predict(
         self,

@@ -216,3 +216,19 @@ def test_large_batches_are_within_reach_of_the_roofline(predictor, graphs):
         graph = graphs[name].at_batch(64)
         ratio = latencies(predictor, [graph], device)[0] / graph_roofline_ms(graph, device, Precision.FP32)
         assert 0.5 < ratio < 5, (name, ratio)
+
+
+def test_intervals_without_the_measured_networks_are_one_line(tmp_path):
+    folder = shutil.copytree(resource("pretrained/base"), tmp_path / "base")
+    (folder / "measured.json").unlink()
+    with pytest.raises(GnnperfError, match=r"measured\.json is missing"):
+        Predictor.load(folder)
+
+
+def test_a_device_that_starts_from_a_measured_one_is_predicted_like_it(predictor, graphs):
+    base = get_device("1080ti")
+    own = dataclasses.replace(base, slug="mine", name="mine", base="1080ti")
+    at_batch = [graphs["resnet50"].at_batch(8)]
+    assert latencies(predictor, at_batch, own) == latencies(predictor, at_batch, base)
+    alone = dataclasses.replace(own, base="")
+    assert latencies(predictor, at_batch, alone) != latencies(predictor, at_batch, base)
