@@ -52,7 +52,7 @@ VARIANTS: dict[str, tuple[str, dict]] = {
     "more-layers": ("single-layer rows weigh 0.3", {"optimisation.loss_weight.layer": 0.3}),
     "no-nas": ("no search-space rows", {"optimisation.batch.search_space": 0}),
     "more-nas": ("search-space rows weigh 0.3", {"optimisation.loss_weight.search_space": 0.3}),
-    "only-1080ti": ("no other GPU", {"data.devices": (DEVICE,)}),
+    "only-1080ti": ("no other GPU", {"data.devices": (DEVICE,), "data.sources": ()}),
     "all-sources": ("with timm, NeuSight and FP16 rows", {"data.sources": (), "data.precisions": ("fp32", "fp16")}),
     "maple": ("MAPLE loss", {"optimisation.loss": "maple"}),
     "longer": ("three times the steps", {"optimisation.steps": 3}),
