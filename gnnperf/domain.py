@@ -82,7 +82,7 @@ class Domain:
                 found["device_kind"] = float(device.kind not in kinds)
         found["stack"] = float(conditions.stack not in self.stacks)
         found["precision"] = float(conditions.precision not in self.precisions)
-        found["phase"] = float(_phase_name(conditions) not in self.phases)
+        found["phase"] = float(phase_of(conditions) not in self.phases)
         return np.array(list(found.values()))
 
     @cached_property
@@ -139,11 +139,11 @@ class Domain:
             found.append(
                 f"precision {conditions.precision} was not measured: its latency follows from bytes and peak alone"
             )
-        if _phase_name(conditions) not in self.phases:
-            found.append(f"no {_phase_name(conditions)} latencies were measured")
+        if phase_of(conditions) not in self.phases:
+            found.append(f"no {phase_of(conditions)} latencies were measured")
         return found
 
 
-def _phase_name(conditions: Conditions) -> str:
+def phase_of(conditions: Conditions) -> str:
     """``inference`` or ``training``, as whose part forward and backward count."""
     return "inference" if conditions.phase == Phase.INFERENCE else "training"

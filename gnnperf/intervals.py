@@ -15,8 +15,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from gnnperf.conditions import Conditions, Phase
-from gnnperf.domain import UNMEASURED
+from gnnperf.conditions import Conditions
+from gnnperf.devices import Device
+from gnnperf.domain import UNMEASURED, Domain
+from gnnperf.graph import GraphArrays
+from gnnperf.similarity import launch_share, operator_ms
 
 COVERAGE = 0.9
 SCALE_TERMS = ("constant", "distance", "launches", *UNMEASURED)
@@ -36,9 +39,23 @@ def scale_terms(distances: np.ndarray, launches: np.ndarray, unmeasured: np.ndar
     return np.column_stack([np.ones(len(distances)), distances, launches, unmeasured])
 
 
-def phase_of(conditions: Conditions) -> str:
-    """Which of :data:`PHASES` a prediction belongs to."""
-    return "inference" if conditions.phase == Phase.INFERENCE else "training"
+def input_terms(
+    graphs: Sequence[GraphArrays], cases: Sequence[tuple[Device, Conditions]], domain: Domain, distances: np.ndarray
+) -> np.ndarray:
+    """``[G, len(SCALE_TERMS)]`` of inputs.
+
+    Args:
+        graphs: G graphs.
+        cases: device and conditions of each.
+        domain: what was measured.
+        distances: ``[G]`` to the training data.
+    """
+    launches, unmeasured = [], []
+    for graph, case in zip(graphs, cases, strict=True):
+        times_ms = operator_ms(graph, *case)
+        launches.append(launch_share(*times_ms))
+        unmeasured.append(domain.unmeasured(graph, sum(times_ms), *case))
+    return scale_terms(distances, np.array(launches), np.stack(unmeasured))
 
 
 @dataclass(frozen=True)

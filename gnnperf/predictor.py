@@ -13,11 +13,11 @@ from gnnperf.conditions import Conditions, Optimizer, Phase, Precision, Stack, W
 from gnnperf.devices import Device, get_device
 from gnnperf.devices.features import device_features
 from gnnperf.devices.roofline import graph_roofline_ms
-from gnnperf.domain import Domain
+from gnnperf.domain import Domain, phase_of
 from gnnperf.errors import GnnperfError, ModelFileError
 from gnnperf.graph import GraphArrays, OpGraph, collate, read_graph, to_arrays
-from gnnperf.intervals import Intervals, phase_of, scale_terms
-from gnnperf.similarity import MeasuredNetworks, Similarity, describe, launch_share, operator_ms
+from gnnperf.intervals import Intervals, input_terms
+from gnnperf.similarity import MeasuredNetworks, Similarity, describe
 
 NETWORK_FILE = "network.onnx"
 DESCRIPTION_FILE = "predictor.json"
@@ -309,12 +309,7 @@ class Predictor:
         if self.calibration is None or similarities is None:
             return np.full(len(graphs), np.nan), np.full(len(graphs), np.nan)
         distances = np.array([similarity.distance for similarity in similarities])
-        launches, unmeasured = [], []
-        for graph, case in zip(graphs, cases, strict=True):
-            times_ms = operator_ms(graph, *case)
-            launches.append(launch_share(*times_ms))
-            unmeasured.append(self.domain.unmeasured(graph, sum(times_ms), *case))
-        terms = scale_terms(distances, np.array(launches), np.stack(unmeasured))
+        terms = input_terms(graphs, cases, self.domain, distances)
         return self.calibration.bounds(latency_ms, terms, [phase_of(conditions) for _, conditions in cases])
 
     def latencies(

@@ -30,8 +30,10 @@ def figures(metrics: dict) -> dict[str, float]:
 
 def section(runs: list[dict[str, float]]) -> str:
     """The section of the card: a figure's mean, standard deviation and values over runs."""
-    what = f"MAPE in per cent of {len(runs)} runs that differ in their seed alone; predictions for the stack alone."
-    lines = [HEADING, "", what, ""]
+    what = (
+        f"MAPE in per cent of {len(runs)} runs that differ in their seed alone; predictions for the stack alone, inside"
+    )
+    lines = [HEADING, "", what, "search spaces with the machine known (`scripts/seed_spread.py`).", ""]
     lines += ["| | mean | standard deviation | runs |", "| --- | --- | --- | --- |"]
     for name in runs[0]:
         values = [run[name] for run in runs if name in run]

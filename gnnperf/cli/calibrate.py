@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 from gnnperf.cli.console import one_line_errors, stdout
+from gnnperf.cli.dataset_option import open_dataset
 
 EPILOG = """
 **Examples**
@@ -23,7 +24,6 @@ EPILOG = """
 Folds are scored on the rows of every device; a table is taken as it is: columns fold, model, family, device, stack,
 precision, phase, window, optimizer, batch, latency_ms and stack_only_ms.
 """
-DEFAULT_DATA = Path("gnnperf-data")
 
 
 def calibrate(
@@ -58,15 +58,12 @@ def calibrate(
     if (folds is None) == (not rows):
         raise typer.BadParameter("give one of --folds and --rows")
     with one_line_errors():
-        from gnnperf.datasets.dataset import Dataset
-        from gnnperf.datasets.importing import published_dataset
         from gnnperf.errors import GnnperfError
         from gnnperf.evaluation.calibration import calibrate_predictor, read_rows
         from gnnperf.evaluation.fold_rows import score_folds
         from gnnperf.training.predictor_files import read_config
 
-        published = data is None and read_config(predictor).data.published
-        dataset = published_dataset() if published else Dataset.open(data or DEFAULT_DATA)
+        dataset = open_dataset(data, published=read_config(predictor).data.published)
         scored = read_rows(rows) if rows else score_folds(folds, predictor, dataset)
         found = calibrate_predictor(predictor, scored, dataset)
         if output is not None:

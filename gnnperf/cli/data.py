@@ -11,6 +11,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from gnnperf.cli.console import one_line_errors, stderr, stdout
+from gnnperf.cli.dataset_option import DEFAULT_DATA
 from gnnperf.errors import DataError
 
 if TYPE_CHECKING:
@@ -30,7 +31,6 @@ Folder = Annotated[
     typer.Option("--to", "--dir", envvar="GNNPERF_DATA", help="Folder of the table and its graphs.", show_default=True),
 ]
 SHIPPED_GRAPHS = "data/timm_graphs.npz"
-DEFAULT_FOLDER = Path("gnnperf-data")
 ALL = "all"
 
 
@@ -41,7 +41,7 @@ def import_command(
         Path | None,
         typer.Argument(help="Folder with the source's files; for `all`, the folder that holds one folder a source."),
     ] = None,
-    to: Folder = DEFAULT_FOLDER,
+    to: Folder = DEFAULT_DATA,
     no_verify: Annotated[
         bool, typer.Option("--no-verify", help="Read another version than the one that checksums are known of.")
     ] = False,
@@ -159,7 +159,7 @@ def list_command(
 
 @app.command("stats")
 def stats_command(
-    to: Folder = DEFAULT_FOLDER,
+    to: Folder = DEFAULT_DATA,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Count what the table holds, by source, device and phase.
@@ -198,7 +198,7 @@ def stats_command(
 
 
 @app.command("check")
-def check_command(to: Folder = DEFAULT_FOLDER) -> None:
+def check_command(to: Folder = DEFAULT_DATA) -> None:
     """Check every row again, the number of rows a source, and that every graph is there and undamaged.
 
     **Example**

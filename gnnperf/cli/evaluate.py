@@ -12,6 +12,7 @@ import typer
 from rich.console import Console
 
 from gnnperf.cli.console import one_line_errors, stderr, stdout
+from gnnperf.cli.dataset_option import open_dataset
 from gnnperf.conditions import Phase, Precision
 from gnnperf.errors import GnnperfError
 from gnnperf.resources import resource
@@ -35,7 +36,6 @@ EPILOG = """
 Protocols but headline need `gnnperf data import`. Ctrl-C keeps finished folds and writes checkpoints; the same command
 continues. docs/evaluation.md says what each protocol holds out and what each figure means.
 """
-DEFAULT_DATA = Path("gnnperf-data")
 
 
 class ProtocolName(StrEnum):
@@ -166,16 +166,13 @@ def _trained(
     if steps is not None:
         run = run.model_copy(update={"optimisation": run.optimisation.model_copy(update={"steps": steps})})
 
-    from gnnperf.datasets.dataset import Dataset
-    from gnnperf.datasets.importing import published_dataset
     from gnnperf.evaluation.evaluation import Evaluation
     from gnnperf.evaluation.protocols import PROTOCOLS
     from gnnperf.evaluation.protocols.progress import FoldsBar
     from gnnperf.evaluation.protocols.run import run_folds
     from gnnperf.training.checkpoint import Interrupted
 
-    published = data is None and run.data.published
-    dataset = published_dataset() if published else Dataset.open(data or DEFAULT_DATA)
+    dataset = open_dataset(data, published=run.data.published)
     folds = PROTOCOLS[protocol](dataset.frame, run, device)
     folder = output or Path("runs") / "evaluate" / str(protocol)
     try:

@@ -9,6 +9,7 @@ import typer
 from rich.console import Console
 
 from gnnperf.cli.console import one_line_errors, stderr, stdout
+from gnnperf.cli.dataset_option import open_dataset
 
 if TYPE_CHECKING:
     from gnnperf.training.split import Split
@@ -22,7 +23,6 @@ EPILOG = """
 
 Ctrl-C writes a checkpoint; the same command continues from it.
 """
-DEFAULT_DATA = Path("gnnperf-data")
 
 
 def train(
@@ -50,16 +50,13 @@ def train(
             run = run.model_copy(update={"seed": seed})
         folder = output or Path("runs") / run.name
 
-        from gnnperf.datasets.dataset import Dataset
-        from gnnperf.datasets.importing import published_dataset
         from gnnperf.evaluation.card import write_card
         from gnnperf.training.checkpoint import Interrupted
         from gnnperf.training.fit import fit
         from gnnperf.training.progress import TrainingBar
         from gnnperf.training.split import split_rows
 
-        published = data is None and run.data.published
-        dataset = published_dataset() if published else Dataset.open(data or DEFAULT_DATA)
+        dataset = open_dataset(data, published=run.data.published)
         split = split_rows(dataset.frame, run.data, run.seed)
         if not quiet:
             _print_rows(split)

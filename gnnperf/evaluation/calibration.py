@@ -16,9 +16,9 @@ from gnnperf.errors import DataError, GnnperfError
 from gnnperf.evaluation.conformal import Scores, TooFewFolds, fit_intervals
 from gnnperf.files import write_whole
 from gnnperf.graph import GraphArrays
-from gnnperf.intervals import PHASES, SCALE_TERMS, Intervals, scale_terms
+from gnnperf.intervals import PHASES, SCALE_TERMS, Intervals, input_terms
 from gnnperf.predictor import DESCRIPTION_FILE, MEASURED_FILE, Predictor
-from gnnperf.similarity import describe, launch_share, operator_ms
+from gnnperf.similarity import describe
 from gnnperf.training.config import TrainingConfig
 from gnnperf.training.measured import (
     describe_rows,
@@ -201,19 +201,16 @@ def _terms(rows: pd.DataFrame, dataset: Dataset, train: pd.DataFrame) -> np.ndar
             raise DataError(f"without {', '.join(sorted(left_out))} nothing is left to train on: import more sources")
         measured = spread_networks(cases[kept], descriptors[kept])
         domain = training_domain(domain_rows[~domain_rows["family"].isin(left_out)], dataset.graphs)
-        described, launches, unmeasured = [], [], []
+        at_batch, cases_here = [], []
         for row in part.itertuples():
             try:
-                case = get_device(row.device), conditions_of(row)
+                cases_here.append((get_device(row.device), conditions_of(row)))
             except ValueError as error:
                 raise DataError(f"row {row.Index} of the scored rows: {error}") from None
-            graph = graphs[row.model].at_batch(int(row.batch))
-            described.append(describe(graph, *case))
-            times_ms = operator_ms(graph, *case)
-            launches.append(launch_share(*times_ms))
-            unmeasured.append(domain.unmeasured(graph, sum(times_ms), *case))
+            at_batch.append(graphs[row.model].at_batch(int(row.batch)))
+        described = [describe(graph, *case) for graph, case in zip(at_batch, cases_here, strict=True)]
         _, distances = measured.distances(np.stack(described))
-        terms[part.index] = scale_terms(distances, np.array(launches), np.stack(unmeasured))
+        terms[part.index] = input_terms(at_batch, cases_here, domain, distances)
     return terms
 
 

@@ -38,7 +38,7 @@ class Metrics:
 
     def to_dict(self) -> dict:
         """Plain data for JSON; what is not defined is None."""
-        return _plain(self)
+        return {name: None if value != value else value for name, value in asdict(self).items()}
 
 
 @dataclass(frozen=True)
@@ -61,14 +61,6 @@ class RowMetrics(Metrics):
     kendall_tau_within: float
     coverage: float
     width: float
-
-    def to_dict(self) -> dict:
-        """Plain data for JSON; what is not defined is None."""
-        return _plain(self)
-
-
-def _plain(metrics: Metrics) -> dict:
-    return {name: None if value != value else value for name, value in asdict(metrics).items()}
 
 
 def summarise(predicted_ms: np.ndarray, latency_ms: np.ndarray) -> Metrics:

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from gnnperf.conditions import Stack
 from gnnperf.graph.opgraph import OpClass
-from gnnperf.nn.kernel import NUM_CLASSES, PRODUCT_CLASSES
+from gnnperf.nn.kernel import NUM_CLASSES, product_mask
 
 # Prior standard deviations (of the logarithm) between stacks, and between the campaigns of one stack. Hosts differ much
 # (processor, interpreter), kernels little: frameworks share cuDNN and cuBLAS for products, but bring kernels of their
@@ -81,9 +81,7 @@ class RandomEffects(nn.Module):
         campaign = deviation[:, 1].repeat(campaigns + 1, 1)
         for number in own_level:
             campaign[number, _OWN_LEVEL] = _OWN_LEVEL_DEVIATION
-        is_product = torch.zeros(NUM_CLASSES, dtype=torch.bool)
-        is_product[list(PRODUCT_CLASSES)] = True
-        self.register_buffer("is_product", is_product.float(), persistent=False)
+        self.register_buffer("is_product", product_mask(), persistent=False)
         by_class = torch.full((NUM_CLASSES,), _CLASS_DEVIATION)
         by_class[[OpClass.BATCH_NORM, OpClass.LAYER_NORM, OpClass.LRN]] = _NORMALISATION_DEVIATION
         self.register_buffer("class_deviation", by_class, persistent=False)

@@ -37,6 +37,13 @@ _PRODUCT_DEVIATION, _OTHER_DEVIATION, _SHORTEST_DEVIATION = 0.15, 0.3, 0.7
 _SMOOTHNESS = 4.0  # exponent of the p-norm that stands for max(compute, memory)
 
 
+def product_mask() -> Tensor:
+    """``[NUM_CLASSES]`` 1 for classes that are matrix products, 0 for the others."""
+    mask = torch.zeros(NUM_CLASSES)
+    mask[list(PRODUCT_CLASSES)] = 1.0
+    return mask
+
+
 def _class_table(default: float, special: dict[OpClass, float]) -> Tensor:
     table = torch.full((NUM_CLASSES,), math.log(default))
     for op_class, value in special.items():
@@ -78,9 +85,7 @@ class KernelModel(nn.Module):
         self.log_half_k = nn.Parameter(torch.tensor(math.log(8.0)))
         self.tile_logit = nn.Parameter(torch.logit(torch.tensor([share for _, _, share in self.TILES]), eps=0.03))
 
-        product = torch.zeros(NUM_CLASSES)
-        product[list(PRODUCT_CLASSES)] = 1.0
-        self.register_buffer("is_product", product, persistent=False)
+        self.register_buffer("is_product", product_mask(), persistent=False)
         # Not buffers: what training started from is no part of the network.
         self._initial = {name: parameter.detach().clone() for name, parameter in self.named_parameters()}
 

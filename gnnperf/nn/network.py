@@ -20,7 +20,7 @@ from gnnperf.devices.features import DEVICE_FIELDS
 from gnnperf.graph.arrays import FIELD, NODE_FIELDS
 from gnnperf.graph.opgraph import OpClass
 from gnnperf.nn.effects import RandomEffects
-from gnnperf.nn.kernel import NUM_CLASSES, PRODUCT_CLASSES, KernelModel, smooth_max
+from gnnperf.nn.kernel import NUM_CLASSES, KernelModel, product_mask, smooth_max
 from gnnperf.nn.sage import ResidualSAGE
 
 # What an operator's parameter gradient and update touch, in bytes per byte of weights (read and written; Kingma and Ba
@@ -215,9 +215,7 @@ class LatencyNetwork(nn.Module):
         def table(values: list) -> Tensor:
             return torch.tensor(values, dtype=torch.float32)
 
-        product = torch.zeros(NUM_CLASSES)
-        product[list(PRODUCT_CLASSES)] = 1.0
-        self.register_buffer("is_product", product, persistent=False)
+        self.register_buffer("is_product", product_mask(), persistent=False)
         self.register_buffer("update_traffic", table([_UPDATE_TRAFFIC[o] for o in Optimizer]), persistent=False)
         self.register_buffer("bytes_scale", table([_BYTES_SCALE[p] for p in Precision]), persistent=False)
         self.register_buffer("phase_parts", table([_PHASE_PARTS[p] for p in Phase]), persistent=False)

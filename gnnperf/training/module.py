@@ -55,10 +55,11 @@ class LatencyModule(lightning.LightningModule):
             explained_ms[labelled], step.latency_ms[labelled], step.weight[labelled], config.beta
         )
         on_unlabelled = (~labelled)[step.graphs[4]].float()[:, None] * 4 + 1
-        correction = (predicted.local.square() * on_unlabelled).mean() + (
-            predicted.context.square() * on_unlabelled
-        ).mean()
-        correction = correction + (predicted.launch.square() * on_unlabelled[:, 0]).mean()
+        correction = (
+            (predicted.local.square() * on_unlabelled).mean()
+            + (predicted.context.square() * on_unlabelled).mean()
+            + (predicted.launch.square() * on_unlabelled[:, 0]).mean()
+        )
         total = (
             loss
             + config.correction_weight * correction
