@@ -1,0 +1,269 @@
+"""The CSV that ``gnnperf measure`` writes: one line a timed configuration, appended whole.
+
+Columns, in this order. ``gnnperf data import measured`` and ``gnnperf adapt --measurements`` read them; of a table that
+was written by hand, ``model`` and ``latency_ms`` are enough, in any order, and the others take the defaults of
+:class:`MeasuredRow`.
+
+=================  =====================================================================================================
+model              path of an ONNX file, as it was given, or a specification of the zoo (``resnet18@160``)
+layer              name of the one operator that was timed by itself; empty for the whole network
+batch              batch size
+phase              ``inference``, or ``training`` for a whole step: forward, loss, backward and update
+latency_ms         median time of the whole batch
+spread_ms          standard deviation over the repeats, from their interquartile range (which outliers do not move)
+repeats            how many times were kept
+forward_ms         of a training step: its forward pass with the loss; empty otherwise
+backward_ms        of a training step: its backward pass; empty otherwise
+update_ms          of a training step: its optimizer; empty otherwise
+stack              as in :class:`gnnperf.conditions.Stack`
+framework_version  of that stack
+precision          ``fp32``, ``fp16`` or ``fp64``
+window             what the timed window includes, as in :class:`gnnperf.conditions.Window`
+optimizer          update rule of a training step, as in :class:`gnnperf.conditions.Optimizer`; ``none`` for inference
+device             a name of ``gnnperf devices``, or the YAML file that describes the device
+threads            CPU threads that the framework was allowed
+quiet              ``yes``, ``no`` where something else kept the processor busy, empty where that could not be told
+quiet_note         what disturbed, in words
+peak_memory_mb     most memory that the run held: of the process on a CPU, of the framework's allocator on a GPU
+energy_mj          energy of one run in millijoules; empty where the machine offers no counter
+shapes             sizes that were given for free dimensions, as ``seq=256;x:1x3x64x64``
+graph_key          the structure at batch 1, as :func:`gnnperf.datasets.graph_store.graph_key` names it
+machine            key of the machine's description in the file beside the table (``mine.machines.json``)
+measured_at        when, in UTC
+=================  =====================================================================================================
+
+An interrupted run leaves complete lines only: a line that was cut off is dropped when the table is opened again.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+import os
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import NamedTuple
+
+from gnnperf.conditions import Conditions, Optimizer, Phase, Precision, Stack, Window
+from gnnperf.errors import DataError
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredRow:
+    """One line of the table; the module describes the fields."""
+
+    model: str
+    latency_ms: float
+    layer: str = ""
+    batch: int = 1
+    phase: Phase = Phase.INFERENCE
+    spread_ms: float = math.nan
+    repeats: int = 0
+    forward_ms: float = math.nan
+    backward_ms: float = math.nan
+    update_ms: float = math.nan
+    stack: Stack = Stack.PYTORCH
+    framework_version: str = ""
+    precision: Precision = Precision.FP32
+    window: Window = Window.DEVICE
+    optimizer: Optimizer = Optimizer.NONE
+    device: str = ""
+    threads: int = 0
+    quiet: bool | None = None
+    quiet_note: str = ""
+    peak_memory_mb: float = math.nan
+    energy_mj: float = math.nan
+    shapes: str = ""
+    graph_key: str = ""
+    machine: str = ""
+    measured_at: str = ""
+
+    @property
+    def conditions(self) -> Conditions:
+        """What a prediction to compare with is made for."""
+        return Conditions(self.phase, self.precision, self.stack, self.window, self.optimizer)
+
+    @property
+    def key(self) -> RowKey:
+        """What makes the row another one than its neighbours."""
+        return RowKey(
+            self.model, self.layer, self.batch, self.phase, self.stack, self.precision, self.window, self.optimizer,
+            self.device, self.threads, self.shapes,
+        )  # fmt: skip
+
+
+class RowKey(NamedTuple):
+    """The configuration that a row holds the time of: a finished one is not measured again."""
+
+    model: str
+    layer: str
+    batch: int
+    phase: Phase
+    stack: Stack
+    precision: Precision
+    window: Window
+    optimizer: Optimizer
+    device: str
+    threads: int
+    shapes: str
+
+
+COLUMNS = (
+    "model", "layer", "batch", "phase", "latency_ms", "spread_ms", "repeats", "forward_ms", "backward_ms", "update_ms",
+    "stack", "framework_version", "precision", "window", "optimizer", "device", "threads", "quiet", "quiet_note",
+    "peak_memory_mb", "energy_mj", "shapes", "graph_key", "machine", "measured_at",
+)  # fmt: skip
+_REQUIRED = ("model", "latency_ms")
+_ENUMS = {"phase": Phase, "stack": Stack, "precision": Precision, "window": Window, "optimizer": Optimizer}
+_MEASURED_PHASES = (Phase.INFERENCE, Phase.TRAINING)
+_DEFAULTS = {field.name: field.default for field in fields(MeasuredRow)}
+_QUIET = {True: "yes", False: "no", None: ""}
+
+
+def read_rows(path: str | Path) -> list[MeasuredRow]:
+    """Every complete row of a table, in its order.
+
+    Raises:
+        DataError: the file is missing, lacks a required column, has an unknown one, or a value is invalid; the line is
+            named.
+    """
+    path = Path(path)
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise DataError(f"cannot read {path}: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise DataError(f"{path} is no text in UTF-8: give the CSV that `gnnperf measure` wrote") from None
+    try:
+        lines = list(csv.reader(io.StringIO(text, newline=""), strict=True))
+    except csv.Error as error:
+        raise DataError(f"{path} is no CSV: {error}") from None
+    if not lines:
+        raise DataError(f"{path} is empty: it needs a header with at least {' and '.join(_REQUIRED)}")
+    header = [name.strip() for name in lines[0]]
+    _check_header(header, path)
+    rows = []
+    for number, cells in enumerate(lines[1:], 2):
+        if not any(cells):
+            continue
+        if len(cells) != len(header):
+            raise DataError(f"{path}, line {number}: {len(cells)} values for {len(header)} columns")
+        values = {name: cell.strip() for name, cell in zip(header, cells, strict=True)}
+        rows.append(_parsed(values, f"{path}, line {number}"))
+    return rows
+
+
+def _check_header(header: list[str], path: Path) -> None:
+    if missing := [name for name in _REQUIRED if name not in header]:
+        raise DataError(f"{path}: column {missing[0]} is missing; its header has {', '.join(header) or 'nothing'}")
+    if unknown := [name for name in header if name not in COLUMNS]:
+        raise DataError(f"{path}: unknown column {unknown[0]!r}; known are {', '.join(COLUMNS)}")
+    if len(set(header)) < len(header):
+        raise DataError(f"{path}: a column is there twice")
+
+
+def _parsed(values: dict[str, str], where: str) -> MeasuredRow:
+    given = {name: _value(name, text, where) for name, text in values.items() if text}
+    for name in _REQUIRED:
+        if name not in given:
+            raise DataError(f"{where}: {name} is empty")
+    return MeasuredRow(**given)
+
+
+def _value(name: str, text: str, where: str) -> object:
+    if name in _ENUMS:
+        allowed = _MEASURED_PHASES if name == "phase" else tuple(_ENUMS[name])
+        if text not in allowed:
+            raise DataError(f"{where}: {name} has to be one of {', '.join(allowed)}, not {text!r}")
+        return _ENUMS[name](text)
+    if name == "quiet":
+        if text not in ("yes", "no"):
+            raise DataError(f"{where}: quiet has to be yes, no or empty, not {text!r}")
+        return text == "yes"
+    default = _DEFAULTS[name]
+    if isinstance(default, int) or name == "batch":
+        least = 1 if name == "batch" else 0
+        if not text.isascii() or not text.isdecimal() or len(text) > 9 or int(text) < least:
+            raise DataError(f"{where}: {name} has to be a whole number from {least}, not {text!r}")
+        return int(text)
+    if isinstance(default, float) or name == "latency_ms":
+        try:
+            number = float(text)
+        except ValueError:
+            number = math.nan
+        if not math.isfinite(number) or number < 0 or (name == "latency_ms" and number == 0):
+            raise DataError(f"{where}: {name} has to be a positive number, not {text!r}")
+        return number
+    return text
+
+
+class RowWriter:
+    """Appends rows to a table, which it makes where there is none; each is on disk before :meth:`append` returns.
+
+    Args:
+        path: the table.
+
+    Attributes:
+        done: keys of the rows that were there already.
+
+    Raises:
+        DataError: the file is there and is no such table, or cannot be written.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        try:
+            _drop_cut_line(path)
+            self.done = {row.key for row in read_rows(path)} if path.exists() else set()
+            if self.done or path.exists():
+                self._header = path.read_text(encoding="utf-8-sig").splitlines()[0].split(",")
+                if sorted(self._header) != sorted(COLUMNS):
+                    raise DataError(f"{path} was not written by `gnnperf measure`: choose another name")
+            else:
+                self._header = list(COLUMNS)
+                self._write(self._header)
+        except OSError as error:
+            raise DataError(f"cannot write {path}: {error.strerror}") from None
+
+    def append(self, row: MeasuredRow) -> None:
+        """Write one row.
+
+        Raises:
+            DataError: the disk is full, or the file cannot be written any more.
+        """
+        try:
+            self._write([_text(asdict(row)[name]) for name in self._header])
+        except OSError as error:
+            raise DataError(f"cannot write {self.path}: {error.strerror}") from None
+        self.done.add(row.key)
+
+    def _write(self, cells: list[str]) -> None:
+        line = io.StringIO()
+        csv.writer(line, lineterminator="\n").writerow(cells)
+        with self.path.open("ab", buffering=0) as stream:
+            stream.write(line.getvalue().encode())
+            os.fsync(stream.fileno())
+
+
+def _drop_cut_line(path: Path) -> None:
+    """Take off what follows the last line break: a write that a power cut or a full disk stopped half-way."""
+    if not path.exists():
+        return
+    content = path.read_bytes()
+    complete = content.rfind(b"\n") + 1
+    if complete == len(content):
+        return
+    if complete == 0:
+        path.unlink()
+        return
+    with path.open("r+b") as stream:
+        stream.truncate(complete)
+
+
+def _text(value: object) -> str:
+    if value is None or isinstance(value, bool):
+        return _QUIET[value]
+    if isinstance(value, float):
+        return "" if math.isnan(value) else f"{value:.6g}"
+    return str(value)
