@@ -79,7 +79,50 @@ def fit(
     return split
 
 
+def train_network(
+    config: TrainingConfig, dataset: Dataset, split: Split, *, callbacks: tuple[Callback, ...] = ()
+) -> LatencyNetwork:
+    """Train as :func:`fit` does, to the same weights, but write nothing: a run that is stopped is lost.
+
+    Args:
+        config: what to train.
+        dataset: where the graphs of the rows are.
+        split: the rows.
+        callbacks: Lightning's; an exception that one of them raises ends the run and is raised here.
+
+    Raises:
+        TrainingError: the loss is no longer a number.
+        KeyboardInterrupt: Ctrl-C.
+    """
+    with _one_thread(), quiet("lightning.pytorch"):
+        module, steps = _module(config, dataset, split)
+        _optimise(module, steps, callbacks)
+    _refuse_infinite(module.network)
+    return module.network
+
+
 def _fit(config: TrainingConfig, dataset: Dataset, split: Split, folder: Path, callbacks: tuple[Callback, ...]) -> None:
+    module, steps = _module(config, dataset, split)
+    path = folder / CHECKPOINT_FILE
+    identity = run_identity(config, split.train, module.network)
+    done = read_checkpoint(path, identity)
+    total = len(steps)
+    if done and done.step >= total:
+        module.load_state_dict(done.module_state)
+        seconds = done.seconds
+    else:
+        checkpoints = Checkpoints(path, identity, done.seconds if done else 0.0)
+        first, continued = (done.step, path) if done else (0, None)
+        reached = _optimise(module, steps, (checkpoints, *callbacks), first, continued)
+        if reached < total:
+            raise Interrupted(f"stopped after step {reached} of {total}")
+        seconds = checkpoints.seconds
+    _refuse_infinite(module.network)
+    write_predictor(folder, module.network, config, split, dataset.graphs, seconds)
+
+
+def _module(config: TrainingConfig, dataset: Dataset, split: Split) -> tuple[LatencyModule, TrainingSteps]:
+    """The network as it starts, and its steps."""
     torch.manual_seed(config.seed)
     steps = _steps(config, dataset, split)
     network = LatencyNetwork(
@@ -90,39 +133,39 @@ def _fit(config: TrainingConfig, dataset: Dataset, split: Split, folder: Path, c
             devices=steps.devices,
         )
     )
-    module = LatencyModule(network, config.optimisation, steps.networks)
+    return LatencyModule(network, config.optimisation, steps.networks), steps
 
-    path = folder / CHECKPOINT_FILE
-    identity = run_identity(config, split.train, network)
-    done = read_checkpoint(path, identity)
-    total = config.optimisation.steps
-    checkpoints = Checkpoints(path, identity, done.seconds if done else 0.0)
-    if done and done.step >= total:
-        module.load_state_dict(done.module_state)
-        seconds = done.seconds
-    else:
-        trainer = lightning.Trainer(
-            accelerator="cpu",
-            devices=1,
-            max_steps=total,
-            max_epochs=1,
-            callbacks=[checkpoints, *callbacks],
-            logger=False,
-            enable_checkpointing=False,
-            enable_progress_bar=False,
-            enable_model_summary=False,
-        )
-        loader = DataLoader(steps, batch_size=None, sampler=_StepsFrom(done.step if done else 0, total))
-        try:
-            trainer.fit(module, loader, ckpt_path=str(path) if done else None, weights_only=True)
-        except SystemExit:  # what Lightning makes of Ctrl-C
-            raise KeyboardInterrupt from None
-        if trainer.global_step < total:
-            raise Interrupted(f"stopped after step {trainer.global_step} of {total}")
-        seconds = checkpoints.seconds
+
+def _optimise(
+    module: LatencyModule,
+    steps: TrainingSteps,
+    callbacks: tuple[Callback, ...],
+    first: int = 0,
+    checkpoint: Path | None = None,
+) -> int:
+    """Run the steps from ``first`` on, where ``checkpoint`` was written; the number of the step that was reached."""
+    trainer = lightning.Trainer(
+        accelerator="cpu",
+        devices=1,
+        max_steps=len(steps),
+        max_epochs=1,
+        callbacks=list(callbacks),
+        logger=False,
+        enable_checkpointing=False,
+        enable_progress_bar=False,
+        enable_model_summary=False,
+    )
+    loader = DataLoader(steps, batch_size=None, sampler=_StepsFrom(first, len(steps)))
+    try:
+        trainer.fit(module, loader, ckpt_path=str(checkpoint) if checkpoint else None, weights_only=True)
+    except SystemExit:  # what Lightning makes of Ctrl-C
+        raise KeyboardInterrupt from None
+    return trainer.global_step
+
+
+def _refuse_infinite(network: LatencyNetwork) -> None:
     if not all(torch.isfinite(parameter).all() for parameter in network.parameters()):
         raise TrainingError("the weights are no longer finite: lower the learning rates")
-    write_predictor(folder, network, config, split, dataset.graphs, seconds)
 
 
 def _steps(config: TrainingConfig, dataset: Dataset, split: Split) -> TrainingSteps:

@@ -12,9 +12,10 @@ from gnnperf.errors import TrainingError
 from gnnperf.training import checkpoint, predictor_files
 from gnnperf.training.checkpoint import CHECKPOINT_FILE, Interrupted
 from gnnperf.training.config import TrainingConfig
-from gnnperf.training.fit import fit
+from gnnperf.training.fit import fit, train_network
 from gnnperf.training.module import LatencyModule
 from gnnperf.training.predictor_files import WEIGHTS_FILE
+from gnnperf.training.split import split_rows
 
 STEPS = 12
 
@@ -80,6 +81,21 @@ def test_the_same_seed_gives_the_same_weights_and_another_seed_others(tiny_datas
     fit(config().model_copy(update={"seed": 1}), tiny_dataset, tmp_path / "other")
     other = load_file(tmp_path / "other" / WEIGHTS_FILE)
     assert not torch.equal(other["encoder.weight"], uninterrupted["encoder.weight"])
+
+
+def test_training_without_a_folder_gives_the_same_weights(tiny_dataset, uninterrupted):
+    split = split_rows(tiny_dataset.frame, config().data, config().seed)
+    assert_same(train_network(config(), tiny_dataset, split).state_dict(), uninterrupted)
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, RuntimeError])
+def test_training_without_a_folder_ends_with_what_a_callback_raises(tiny_dataset, error):
+    def stop():
+        raise error
+
+    split = split_rows(tiny_dataset.frame, config().data, config().seed)
+    with pytest.raises(error):
+        train_network(config(), tiny_dataset, split, callbacks=(At(3, stop),))
 
 
 @pytest.mark.parametrize("step", [2, 7, 10])
