@@ -25,7 +25,8 @@ MEASURED_FILE = "measured.json"
 FORMAT = 2
 """Of the files of a predictor; a network of another format takes other inputs."""
 _INPUTS = {"op_class", "node", "edge_index", "edge_bytes", "node_graph", "graph", "device", "conditions"}
-_SHIPPED = Path(__file__).resolve().parent / "pretrained" / "base"
+SHIPPED = Path(__file__).resolve().parent / "pretrained" / "base"
+"""Folder of the predictor that is used where none is named."""
 
 
 @dataclass(frozen=True)
@@ -134,7 +135,7 @@ class Predictor:
         """
         import onnxruntime
 
-        folder = Path(folder) if folder is not None else _SHIPPED
+        folder = Path(folder) if folder is not None else SHIPPED
         try:
             description = json.loads((folder / DESCRIPTION_FILE).read_text(encoding="utf-8"))
             network = (folder / NETWORK_FILE).read_bytes()
