@@ -33,6 +33,8 @@ EPILOG = """
 
     gnnperf evaluate stacks --device 2080ti --steps 1000
 
+    gnnperf evaluate devices -d 1080ti -d 2080ti        # default: all of them
+
 Protocols but headline need `gnnperf data import`. Ctrl-C keeps finished folds and writes checkpoints; the same command
 continues. docs/evaluation.md says what each protocol holds out and what each figure means.
 """
@@ -46,17 +48,23 @@ class ProtocolName(StrEnum):
     BATCHES = "batches"
     STACKS = "stacks"
     INSIDE = "inside"
+    DEVICES = "devices"
 
 
 def evaluate(
     protocol: Annotated[
         ProtocolName,
         typer.Argument(
-            help="headline: LeNet, AlexNet, VGG by a trained predictor. families, batches, stacks: leave one out. "
-            "inside: networks of search spaces among their like.",
+            help="headline: LeNet, AlexNet, VGG by a trained predictor. families, batches, stacks, devices: leave one "
+            "out. inside: networks of search spaces among their like.",
         ),
     ],
-    device: Annotated[str, typer.Option("--device", "-d", help="Whose rows are scored.")] = "1080ti",
+    device: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--device", "-d", help="Whose rows are scored. Default: 1080ti; of devices, which takes several: all."
+        ),
+    ] = None,
     phase: Annotated[Phase | None, typer.Option(help="Only rows of this phase; default: all.")] = None,
     precision: Annotated[Precision, typer.Option(help="Only rows of this precision.")] = Precision.FP32,
     predictor: Annotated[
@@ -106,20 +114,24 @@ def evaluate(
     with one_line_errors():
         from gnnperf.devices import get_device
 
-        slug = get_device(device).slug
+        slugs = tuple(dict.fromkeys(get_device(name).slug for name in device or ()))
+        if protocol != ProtocolName.DEVICES:
+            if len(slugs) > 1:
+                raise GnnperfError(f"{protocol} scores the rows of one device, not of {len(slugs)}")
+            slugs = slugs or ("1080ti",)
         if protocol == ProtocolName.HEADLINE:
             given = {"--config": config, "--output": output, "--steps": steps, "--seed": seed}
             _refuse(given, "headline trains nothing: it takes a folder as --predictor, not")
             from gnnperf.evaluation.headline import headline
 
-            result = headline(predictor, slug)
+            result = headline(predictor, *slugs)
         else:
             _refuse({"--predictor": predictor}, f"{protocol} trains a network for each fold: it does not take")
-            result = _trained(protocol, slug, config, data, output, steps, seed, jobs)
+            result = _trained(protocol, slugs, config, data, output, steps, seed, jobs)
         result = result.only(precision, phase)
         if result.rows.empty:
             raise GnnperfError(
-                f"{protocol} has no {precision} rows" + (f" of phase {phase}" if phase else "") + f" on {slug}"
+                f"{protocol} has no {precision} rows" + (f" of phase {phase}" if phase else "") + f" on {result.device}"
             )
         if plot is not None:
             from gnnperf.evaluation.plots import family_errors, scatter
@@ -149,7 +161,7 @@ def _refuse(options: dict[str, object], why: str) -> None:
 
 def _trained(
     protocol: ProtocolName,
-    device: str,
+    devices: tuple[str, ...],
     config: Path | None,
     data: Path | None,
     output: Path | None,
@@ -173,7 +185,7 @@ def _trained(
     from gnnperf.training.checkpoint import Interrupted
 
     dataset = open_dataset(data, published=run.data.published)
-    folds = PROTOCOLS[protocol](dataset.frame, run, device)
+    folds = PROTOCOLS[protocol](dataset.frame, run, *devices)
     folder = output or Path("runs") / "evaluate" / str(protocol)
     try:
         scored = run_folds(run, dataset, folds, folder, jobs=jobs, progress=FoldsBar(stderr))
@@ -184,4 +196,8 @@ def _trained(
         from gnnperf.evaluation.calibration import with_intervals
 
         scored = with_intervals(scored, dataset, run)
-    return Evaluation(str(protocol), device, run.name, run.seed, scored)
+    if protocol == ProtocolName.DEVICES:
+        from gnnperf.evaluation.device_scaling import with_scaling
+
+        scored = with_scaling(scored, folds, dataset)
+    return Evaluation(str(protocol), ", ".join(devices) or "all devices", run.name, run.seed, scored)

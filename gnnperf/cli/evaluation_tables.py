@@ -34,11 +34,23 @@ def evaluation_tables(result: Evaluation, width: int) -> Iterator[Table]:
         if part.rows.empty:
             continue
         title = f"{result.protocol} on {result.device}, {phase}"
+        if result.protocol == "devices":
+            yield from _device_tables(part, title, width)
+            continue
         yield _table(part, _BREAKDOWN[result.protocol], title, width)
         if result.protocol == "families":  # a stack's rows of search spaces would hide all others
             part = replace(part, rows=part.summarised_rows())
             if part.rows["stack"].nunique() > 1:
                 yield _table(part, ("stack",), title, width)
+
+
+def _device_tables(result: Evaluation, title: str, width: int) -> Iterator[Table]:
+    """Networks that people designed apart from thousands of a search space."""
+    outside = result.summarised_rows()
+    yield _table(replace(result, rows=outside), ("fold", "device"), title, width)
+    inside = result.rows[~result.rows.index.isin(outside.index)]
+    if len(inside):
+        yield _table(replace(result, rows=inside), ("fold", "device", "family"), f"{title}, search spaces", width)
 
 
 def _table(result: Evaluation, keys: tuple[str, ...], title: str, width: int) -> Table:
@@ -63,6 +75,8 @@ def _table(result: Evaluation, keys: tuple[str, ...], title: str, width: int) ->
 
 def _totals(result: Evaluation, *, by_family: bool) -> dict[str, dict]:
     """Records of all rows, or of the groups that must not be mixed; by family also the mean over families."""
+    if result.protocol == "devices":
+        return {name: result.record(rows) for name, rows in result.groups().items()}
     if not by_family:
         return {"all": result.record(result.rows)}
     records = {name: result.record(rows) for name, rows in result.groups().items()}
@@ -93,6 +107,8 @@ def _figures(records: list[dict]) -> dict[str, list[str]]:
         "analytic": percent("mape_analytic"),
         "linear": percent("mape_linear"),
         "counts": percent("mape_operator_counts"),
+        "scaled": percent("mape_scaled"),
+        "carried": percent("mape_carried"),
         "roofline": percent("mape_roofline"),
     }
 

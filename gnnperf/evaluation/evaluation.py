@@ -8,6 +8,7 @@ import pandas as pd
 
 from gnnperf.datasets.splits import HEADLINE_FAMILIES
 from gnnperf.evaluation.metrics import Metrics, RowMetrics, summarise, summarise_rows
+from gnnperf.evaluation.protocols.devices import GENERATION
 from gnnperf.evaluation.protocols.folds import outside_search_spaces
 
 REFERENCES = {
@@ -16,17 +17,22 @@ REFERENCES = {
     "linear": "linear_ms",
     "operator_counts": "operator_counts_ms",
     "roofline": "roofline_ms",
+    "scaled": "scaled_ms",
+    "carried": "carried_ms",
 }
-"""What predictions are compared with: names in JSON, and the columns of the row table that hold their figures."""
+"""What predictions are compared with: names in JSON, and the columns of the row table that hold their figures.
+
+The last two are columns of the protocol ``devices`` alone (:func:`gnnperf.evaluation.device_scaling.with_scaling`).
+"""
 
 
 @dataclass
 class Evaluation:
-    """Scored rows of one protocol on one device.
+    """Scored rows of one protocol.
 
     Attributes:
         protocol: its name.
-        device: slug.
+        device: slug of the device whose rows they are; of several, their slugs or ``all devices``.
         config: name of the configuration that was trained, or of the predictor.
         seed: of training, draws and bootstrap.
         rows: columns :data:`gnnperf.evaluation.scoring.ROW_COLUMNS`.
@@ -58,6 +64,16 @@ class Evaluation:
     def groups(self) -> dict[str, pd.DataFrame]:
         """Rows by what they say something about; those that there are none of are left out."""
         outside = outside_search_spaces(self.rows)
+        if self.protocol == "devices":  # a device's rows are there twice, and what is left out makes the difference
+            generation = self.rows["fold"].str.startswith(GENERATION)
+            networks = self.rows.index.isin(outside.index)
+            groups = {
+                "kin trained on": self.rows[networks & ~generation],
+                "generation left out": self.rows[networks & generation],
+                "search spaces, kin trained on": self.rows[~networks & ~generation],
+                "search spaces, generation left out": self.rows[~networks & generation],
+            }
+            return {name: rows for name, rows in groups.items() if len(rows)}
         headline = outside["family"].isin(HEADLINE_FAMILIES)
         groups = {
             "headline families": outside[headline],
@@ -100,10 +116,11 @@ class Evaluation:
             "by_stack": replace(self, rows=summarised).table("phase", "stack"),
             "by_batch": self.table("phase", "family", "batch"),
             "by_fold": self.table("phase", "fold"),
+            **({"by_device": self.table("phase", "fold", "device")} if self.protocol == "devices" else {}),
             "baselines": {
                 name: self._against(summarised, column)
                 for name, column in REFERENCES.items()
-                if summarised[column].notna().any()
+                if column in summarised and summarised[column].notna().any()
             },
             "rows": [_row(row) for row in self.rows.astype(object).to_dict("records")],
         }
@@ -116,7 +133,9 @@ class Evaluation:
 
 def _mapes(rows: pd.DataFrame) -> dict[str, float | None]:
     """Our MAPE and that of each reference, None where it has no figure."""
-    columns = {"mape": "stack_only_ms"} | {f"mape_{name}": column for name, column in REFERENCES.items()}
+    columns = {"mape": "stack_only_ms"} | {
+        f"mape_{name}": column for name, column in REFERENCES.items() if column in rows
+    }
     return {name: _known(rows, column).to_dict()["mape"] for name, column in columns.items()}
 
 

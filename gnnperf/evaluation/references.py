@@ -14,7 +14,7 @@ from gnnperf.graph import GraphArrays
 from gnnperf.training.samples import graph_tensors, row_conditions, row_devices, row_group
 
 _CHUNK = 64
-_LEAST_ROWS = 5  # below, a linear model is not worth its name
+LEAST_ROWS = 5  # below, a linear model is not worth its name
 _MOST_OPERATOR_COUNT_ROWS = 4000  # thousands of graphs determine some fifty operators of a search space
 # Forward passes that a phase is worth: gradients of inputs and of weights cost about a forward pass each.
 _PASSES = {"inference": 1.0, "forward": 1.0, "backward": 2.0, "training": 3.0}
@@ -61,9 +61,9 @@ def linear_latencies(train: pd.DataFrame, frame: pd.DataFrame, dataset: Dataset)
     """
     predicted = np.full(len(frame), np.nan)
     train = train[row_group(train) == "model"]
-    for keys, places in _places(frame, ["device", "phase", "precision"]):
-        known = _matching(train, keys)
-        if len(known) >= _LEAST_ROWS:
+    for keys, places in places_by(frame, ["device", "phase", "precision"]):
+        known = rows_with(train, keys)
+        if len(known) >= LEAST_ROWS:
             model = LinearBaseline().fit(row_graphs(known, dataset), known["latency_ms"].to_numpy())
             predicted[places] = model.predict(row_graphs(frame.iloc[places], dataset))
     return predicted
@@ -75,21 +75,22 @@ def operator_count_latencies(train: pd.DataFrame, frame: pd.DataFrame, dataset: 
     NaN where there are fewer than five such training rows.
     """
     predicted = np.full(len(frame), np.nan)
-    for keys, places in _places(frame, ["family", "device", "batch", "phase", "precision"]):
-        known = _matching(train, keys).iloc[:_MOST_OPERATOR_COUNT_ROWS]
-        if len(known) >= _LEAST_ROWS:
+    for keys, places in places_by(frame, ["family", "device", "batch", "phase", "precision"]):
+        known = rows_with(train, keys).iloc[:_MOST_OPERATOR_COUNT_ROWS]
+        if len(known) >= LEAST_ROWS:
             model = OperatorCountBaseline().fit(row_graphs(known, dataset), known["latency_ms"].to_numpy())
             predicted[places] = model.predict(row_graphs(frame.iloc[places], dataset))
     return predicted
 
 
-def _places(frame: pd.DataFrame, columns: list[str]) -> list[tuple[dict, np.ndarray]]:
+def places_by(frame: pd.DataFrame, columns: list[str]) -> list[tuple[dict, np.ndarray]]:
     """For each combination of values its values by column, and the positions of its rows."""
     groups = frame.reset_index(drop=True).groupby(columns, observed=True)
     return [(dict(zip(columns, values, strict=True)), part.index.to_numpy()) for values, part in groups]
 
 
-def _matching(frame: pd.DataFrame, values: dict) -> pd.DataFrame:
+def rows_with(frame: pd.DataFrame, values: dict) -> pd.DataFrame:
+    """Rows that have these values by column."""
     for column, value in values.items():
         frame = frame[frame[column] == value]
     return frame
