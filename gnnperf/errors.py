@@ -19,3 +19,11 @@ class DataError(GnnperfError):
 
 class TrainingError(GnnperfError):
     """A training configuration or a checkpoint is invalid."""
+
+
+class MeasureError(GnnperfError):
+    """A network cannot be run or timed on this machine."""
+
+
+class TuningError(GnnperfError):
+    """A study or its storage cannot be used."""
