@@ -62,6 +62,20 @@ class BatchMix(_Section):
     unlabelled: int = Field(8, ge=0)  # zoo graphs without a latency: the corrections are pulled to zero on them
 
 
+class Focus(_Section):
+    """Devices that the end of the training is about; what comes before is pre-training on all of them.
+
+    Attributes:
+        devices: slugs; none: all rows count the same from first to last.
+        start: share of the steps after which their rows are preferred.
+        weight: how many times likelier than another device's their rows are drawn from then on.
+    """
+
+    devices: tuple[str, ...] = ()
+    start: float = Field(0.0, ge=0, le=1)
+    weight: float = Field(1.0, ge=1, le=1e6)
+
+
 class OptimisationConfig(_Section):
     """How the network is fitted.
 
@@ -80,6 +94,7 @@ class OptimisationConfig(_Section):
         context_dropout: chance that a graph is predicted without context corrections in a step.
         campaign_dropout: chance that a whole network is predicted without its campaign's effect in a step.
         device_dropout: chance that a graph is predicted without the measured device's effect, as on an unknown device.
+        focus: devices that the end of the training is about.
     """
 
     steps: int = Field(6000, ge=1, le=10**9)
@@ -96,6 +111,7 @@ class OptimisationConfig(_Section):
     context_dropout: float = Field(0.3, ge=0, lt=1)
     campaign_dropout: float = Field(0.2, ge=0, lt=1)
     device_dropout: float = Field(0.1, ge=0, lt=1)
+    focus: Focus = Focus()
     batch: BatchMix = BatchMix()
     loss_weight: dict[Literal["model", "search_space", "layer"], NonNegativeFloat] = {
         "model": 1.0,

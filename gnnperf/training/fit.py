@@ -179,6 +179,7 @@ def _steps(config: TrainingConfig, dataset: Dataset, split: Split) -> TrainingSt
         unlabelled_graphs(config.data.held_out_families) if config.optimisation.batch.unlabelled else [],
         config.optimisation.steps,
         config.seed,
+        config.optimisation.focus,
     )
 
 

@@ -15,7 +15,7 @@ from gnnperf.datasets.graph_store import GraphStore
 from gnnperf.devices import get_device
 from gnnperf.devices.features import device_features
 from gnnperf.graph import GraphArrays, collate
-from gnnperf.training.config import BatchMix
+from gnnperf.training.config import BatchMix, Focus
 
 SEARCH_SPACES = ("nasbench201", "fbnet", "ofa")
 
@@ -125,6 +125,7 @@ class TrainingSteps(TorchDataset):
         unlabelled: graphs without latencies, at batch 1.
         steps: number of steps.
         seed: of everything drawn.
+        focus: devices that are preferred, and from when on.
 
     Attributes:
         campaigns: as given.
@@ -143,6 +144,7 @@ class TrainingSteps(TorchDataset):
         unlabelled: list[GraphArrays],
         steps: int,
         seed: int,
+        focus: Focus = Focus(),
     ) -> None:
         self.campaigns = campaigns
         self.devices = devices
@@ -165,7 +167,11 @@ class TrainingSteps(TorchDataset):
         codes = cells.groupby(list(cells.columns), observed=True).ngroup().to_numpy()
         size = np.bincount(codes)[codes] if len(codes) else np.zeros(0)
         # The square root lies between "every row counts the same" and "every cell counts the same".
-        self._model_chance = (1 / np.sqrt(size)) / (1 / np.sqrt(size)).sum() if len(codes) else size
+        chance = {name: np.ones(len(rows)) for name, rows in self._rows.items()} | {"model": 1 / np.sqrt(size)}
+        preferred = np.where(frame["device"].isin({get_device(name).slug for name in focus.devices}), focus.weight, 1.0)
+        focused = {name: values * preferred[self._rows[name]] for name, values in chance.items()}
+        self._focus_step = round(focus.start * steps)
+        self._chance, self._focused = _normalised(chance), _normalised(focused)
 
     def __len__(self) -> int:
         return self._steps
@@ -179,7 +185,7 @@ class TrainingSteps(TorchDataset):
             candidates, wanted = self._rows[name], getattr(self._mix, name)
             if not len(candidates) or not wanted:
                 continue
-            chance = self._model_chance if name == "model" else None
+            chance = (self._focused if step >= self._focus_step else self._chance)[name]
             drawn = random.choice(candidates, min(wanted, len(candidates)), replace=False, p=chance)
             rows.append(drawn)
             weights.append(np.full(len(drawn), self._loss_weight.get(name, 0.0) / len(drawn), np.float32))
@@ -207,6 +213,10 @@ class TrainingSteps(TorchDataset):
             network=torch.from_numpy(np.concatenate([self._network[rows], np.zeros((extra, 2), np.int64)])),
             seed=int(random.integers(2**31)),
         )
+
+
+def _normalised(chance: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    return {name: values / values.sum() if len(values) else values for name, values in chance.items()}
 
 
 def graph_tensors(graphs: list[GraphArrays]) -> tuple[Tensor, ...]:

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from gnnperf.training.config import BatchMix
+from gnnperf.errors import DeviceError
+from gnnperf.training.config import BatchMix, Focus
 from gnnperf.training.fit import UNLABELLED, unlabelled_graphs
 from gnnperf.training.samples import TrainingSteps, own_level_campaigns, row_group, row_networks
 
@@ -14,12 +15,12 @@ CAMPAIGNS = ("campaign-1080ti/1080ti", "campaign-v100-pcie-32gb/v100-pcie-32gb")
 
 @pytest.fixture
 def steps(tiny_dataset):
-    def make(seed=0, **mix):
+    def make(seed=0, focus=Focus(), **mix):
         mix = BatchMix(**({"model": 4, "search_space": 3, "layer": 2, "unlabelled": 0} | mix))
         unlabelled = [tiny_dataset.graphs[key] for key in list(tiny_dataset.graphs.keys())[:2]]
         weight = {"model": 1.0, "layer": 0.5}
         frame, graphs = tiny_dataset.frame, tiny_dataset.graphs
-        return TrainingSteps(frame, graphs, CAMPAIGNS, DEVICES, mix, weight, unlabelled, 20, seed)
+        return TrainingSteps(frame, graphs, CAMPAIGNS, DEVICES, mix, weight, unlabelled, 20, seed, focus)
 
     return make
 
@@ -93,3 +94,27 @@ def test_campaigns_with_whole_networks_have_no_level_of_their_own(tiny_dataset):
     assert own_level_campaigns(frame[row_group(frame) == "model"]) == ()
     layers = own_level_campaigns(frame[row_group(frame) != "model"])
     assert set(layers) <= set(CAMPAIGNS) and layers
+
+
+def test_the_devices_in_focus_are_drawn_from_its_start_on(steps):
+    focused = steps(focus=Focus(devices=("1080ti",), start=0.5, weight=1e6))
+    of = [set(focused[number].conditions[:, 6].tolist()) for number in range(20)]
+    assert set.union(*of[:10]) == {1, 2}
+    assert set.union(*of[10:]) == {1}
+
+
+def test_a_focus_prefers_by_its_weight_and_a_device_without_rows_changes_nothing(steps):
+    def share(**focus):
+        drawn = torch.cat([steps(model=2, search_space=0, layer=0, **focus)[i].conditions[:, 6] for i in range(20)])
+        return (drawn == 1).float().mean()
+
+    assert share(focus=Focus(devices=("1080ti",), weight=3)) > share() + 0.1
+    for a, b in zip(flat(steps(focus=Focus(devices=("a100",), weight=9))[3]), flat(steps()[3]), strict=True):
+        assert torch.equal(a, b)
+
+
+def test_a_focus_takes_any_spelling_of_a_device_and_refuses_what_is_none(steps):
+    focused = steps(focus=Focus(devices=("GTX 1080 Ti",), weight=1e6))
+    assert set(focused[0].conditions[:, 6].tolist()) == {1}
+    with pytest.raises(DeviceError, match="1080tj"):
+        steps(focus=Focus(devices=("1080tj",)))
