@@ -6,7 +6,8 @@ __version__ = "0.1.0"
 __all__ = ["LatencyPrediction", "Predictor", "__version__"]
 
 if TYPE_CHECKING:
-    from gnnperf.predictor import LatencyPrediction, Predictor
+    from gnnperf.prediction import LatencyPrediction
+    from gnnperf.predictor import Predictor
 
 
 def __getattr__(name: str):

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,7 +20,13 @@ from gnnperf.domain import Domain, phase_of
 from gnnperf.errors import GnnperfError, ModelFileError
 from gnnperf.graph import GraphArrays, OpGraph, collate, read_graph, to_arrays
 from gnnperf.intervals import Intervals, input_terms
+from gnnperf.memory import estimate_memory
+from gnnperf.prediction import LatencyPrediction, OperatorLatency
 from gnnperf.similarity import MeasuredNetworks, Similarity, describe
+
+if TYPE_CHECKING:
+    from gnnperf.graph_cache import GraphCache
+    from gnnperf.many import Outcome, Source
 
 NETWORK_FILE = "network.onnx"
 DESCRIPTION_FILE = "predictor.json"
@@ -27,80 +36,6 @@ FORMAT = 2
 _INPUTS = {"op_class", "node", "edge_index", "edge_bytes", "node_graph", "graph", "device", "conditions"}
 SHIPPED = Path(__file__).resolve().parent / "pretrained" / "base"
 """Folder of the predictor that is used where none is named."""
-
-
-@dataclass(frozen=True)
-class OperatorLatency:
-    """An operator's part of a prediction.
-
-    Attributes:
-        name: the node's name in the file.
-        op_type: the ONNX operator.
-        op_class: the class that it was costed as.
-        latency_ms: its part of the latency.
-        share: the same as a fraction of the whole.
-    """
-
-    name: str
-    op_type: str
-    op_class: str
-    latency_ms: float
-    share: float
-
-
-@dataclass(frozen=True)
-class LatencyPrediction:
-    """One prediction; the fields are the JSON that the command line prints.
-
-    Attributes:
-        model: the file's or graph's name.
-        device: slug of the device.
-        batch: batch size.
-        phase: what is timed.
-        precision: number format.
-        stack: framework generation.
-        window: what the timed window includes.
-        optimizer: the update that a training step ends with.
-        latency_ms: of the whole batch.
-        low_ms: lower end of the 90 % interval, None where the predictor was not calibrated.
-        high_ms: upper end.
-        per_sample_ms: latency of the batch over its size.
-        throughput_per_s: samples per second.
-        roofline_ms: bound from peak and bandwidth alone (Williams et al. 2009), forward pass; not a prediction.
-        macs: multiply-accumulates of the forward pass.
-        parameters: trainable elements.
-        operators: slowest first.
-        warnings: sentences about what makes this prediction less certain.
-        nearest: the most similar measured network and its conditions; None where the predictor does not say.
-        distance: to it; 0: measured as it is, 1: as far as measured networks typically are from other families.
-        similarity: ``close to``, ``at the edge of`` or ``far from`` the training data.
-    """
-
-    model: str
-    device: str
-    batch: int
-    phase: str
-    precision: str
-    stack: str
-    window: str
-    optimizer: str
-    latency_ms: float
-    low_ms: float | None
-    high_ms: float | None
-    per_sample_ms: float
-    throughput_per_s: float
-    roofline_ms: float
-    macs: int
-    parameters: int
-    operators: list[OperatorLatency] = field(default_factory=list)
-    warnings: list[str] = field(default_factory=list)
-    nearest: str | None = None
-    distance: float | None = None
-    similarity: str | None = None
-
-    def to_dict(self) -> dict:
-        """Plain data for JSON."""
-        return asdict(self)
 
 
 class Predictor:
@@ -125,6 +60,7 @@ class Predictor:
         self.devices = tuple(devices)
         self.measured = measured
         self.calibration = calibration
+        self._files: _PredictorFiles | None = None
 
     @classmethod
     def load(cls, folder: str | Path | None = None) -> Predictor:
@@ -133,28 +69,28 @@ class Predictor:
         Raises:
             GnnperfError: the folder holds no valid predictor.
         """
+        return cls._from_files(_PredictorFiles.read(Path(folder) if folder is not None else SHIPPED))
+
+    @classmethod
+    def _from_files(cls, files: _PredictorFiles) -> Predictor:
         import onnxruntime
 
-        folder = Path(folder) if folder is not None else SHIPPED
+        folder = files.folder
         try:
-            description = json.loads((folder / DESCRIPTION_FILE).read_text(encoding="utf-8"))
-            network = (folder / NETWORK_FILE).read_bytes()
+            description = json.loads(files.description)
             if description["format"] != FORMAT:
                 raise ValueError(f"its format is {description['format']}, this gnnperf reads {FORMAT}: train it again")
             domain = Domain.from_dict(description["domain"])
             campaigns, devices = description["campaigns"], description["devices"]
             calibration = Intervals.from_dict(description["intervals"]) if "intervals" in description else None
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            raise GnnperfError(
-                f"{folder} holds no valid predictor ({type(error).__name__}: {error}); "
-                f"it needs {NETWORK_FILE} and {DESCRIPTION_FILE} as `gnnperf train` writes them"
-            ) from None
+        except (ValueError, KeyError, TypeError) as error:
+            raise _no_predictor(folder, error) from None
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = 1
         options.log_severity_level = 3
         try:
             # From bytes: a file from elsewhere cannot make the runtime open other files beside it.
-            session = onnxruntime.InferenceSession(network, options, providers=["CPUExecutionProvider"])
+            session = onnxruntime.InferenceSession(files.network, options, providers=["CPUExecutionProvider"])
         except Exception as error:  # onnxruntime's exceptions have no common base of their own
             reason = " ".join(str(error).split())
             raise GnnperfError(f"{folder / NETWORK_FILE} cannot be loaded: {reason}") from None
@@ -162,17 +98,31 @@ class Predictor:
             raise GnnperfError(
                 f"{folder / NETWORK_FILE} is not a network that `gnnperf train` wrote, or of another version"
             )
-        measured = _read_measured(folder / MEASURED_FILE)
+        measured = _parse_measured(folder / MEASURED_FILE, files.measured)
         if calibration is not None and measured is None:
             raise GnnperfError(
                 f"{folder / MEASURED_FILE} is missing, which the intervals need; `gnnperf train` writes it"
             )
-        return cls(session, domain, campaigns, devices, measured, calibration)
+        predictor = cls(session, domain, campaigns, devices, measured, calibration)
+        predictor._files = files
+        return predictor
+
+    def __reduce__(self):
+        """Travel to another process, or machine, as the content of the files; they are parsed there once."""
+        if self._files is None:
+            raise TypeError("a predictor that was not loaded from files cannot be sent to another process")
+        return _received, (self._files,)
+
+    @property
+    def digest(self) -> str:
+        """Tells predictors apart by what their files hold."""
+        return self._files.digest if self._files is not None else ""
 
     def predict(
         self,
         source,
         *,
+        example_inputs=None,
         device: str | Path | Device = "1080ti",
         batch: int | None = None,
         phase: Phase | str = Phase.INFERENCE,
@@ -186,9 +136,11 @@ class Predictor:
         """Predict one latency.
 
         Args:
-            source: path of an ONNX file, its bytes, an ``onnx.ModelProto`` or an :class:`OpGraph`.
+            source: path of an ONNX file, its bytes, an ``onnx.ModelProto``, an :class:`OpGraph`, or, where torch is
+                installed, a ``torch.nn.Module``.
+            example_inputs: of a module alone: what it is called with, a tensor or a tuple of arguments.
             device: registered name or alias, path of a YAML file, or a :class:`Device`.
-            batch: batch size; None keeps the file's own, or 1 where it is free.
+            batch: batch size; None keeps the file's own or the example's, or 1 where it is free.
             phase: see :class:`Phase`.
             precision: see :class:`Precision`.
             stack: see :class:`Stack`.
@@ -198,77 +150,166 @@ class Predictor:
             input_shapes: whole shapes for named inputs.
 
         Raises:
-            ModelFileError: the file cannot be read or the shapes do not fit it.
+            ModelFileError: the file cannot be read, the module not be exported, or the shapes do not fit.
             DeviceError: the device is unknown or its description invalid.
             GnnperfError: a condition is unknown.
-            ValueError: there is no such phase, precision, stack, window or optimizer.
         """
-        if not isinstance(source, OpGraph):
+        if _is_module(source):
+            from gnnperf.from_torch import read_module
+
+            graph = read_module(source, example_inputs, batch=batch, dims=dims, input_shapes=input_shapes)
+        elif example_inputs is not None:
+            raise ModelFileError("example_inputs belong to a torch.nn.Module: a file says its shapes itself")
+        elif not isinstance(source, OpGraph):
             graph = read_graph(source, batch=batch, dims=dims, input_shapes=input_shapes)
         elif batch is not None or dims or input_shapes:
             raise ModelFileError("an OpGraph has its shapes already: give batch, dims and input_shapes to read_graph")
         else:
             graph = source
-        try:
-            conditions = Conditions(
-                Phase(phase), Precision(precision), Stack(stack), Window(window), Optimizer(optimizer)
-            )
-        except ValueError as error:
-            raise GnnperfError(f"{error}; gnnperf.conditions lists what there is") from None
+        conditions = _make_conditions(phase, precision, stack, window, optimizer)
         return self.predict_graph(graph, [(get_device(device), conditions)])[0]
 
-    def predict_graph(self, graph: OpGraph, cases: Iterable[tuple[Device, Conditions]]) -> list[LatencyPrediction]:
+    def predict_many(
+        self,
+        sources: Iterable[Source],
+        *,
+        device: str | Path | Device | Sequence[str | Path | Device] = "1080ti",
+        batch: int | Sequence[int | None] | None = None,
+        phase: Phase | str | Sequence[Phase | str] = Phase.INFERENCE,
+        precision: Precision | str = Precision.FP32,
+        stack: Stack | str = Stack.PYTORCH,
+        window: Window | str = Window.DEVICE,
+        optimizer: Optimizer | str = Optimizer.SGD,
+        dims: dict[str, int] | None = None,
+        input_shapes: dict[str, tuple[int, ...]] | None = None,
+        top: int | None = None,
+        jobs: int = 1,
+        cache: GraphCache | None = None,
+    ) -> Iterator[Outcome]:
+        """Predict many networks; results come as they are ready, in the order of the sources.
+
+        What cannot be predicted is an outcome with an error, and the others go on.
+
+        Args:
+            sources: paths of ONNX files, their bytes, ``onnx.ModelProto`` or :class:`OpGraph`; may be endless.
+            device: one, or several that are all predicted.
+            batch: one, or several; an :class:`OpGraph` takes None alone.
+            phase: one, or several.
+            precision: see :class:`Precision`.
+            stack: see :class:`Stack`.
+            window: see :class:`Window`.
+            optimizer: counts in a training step only.
+            dims: values for named free dimensions.
+            input_shapes: whole shapes for named inputs.
+            top: how many of its slowest operators a prediction lists; all by default.
+            jobs: processes; -1 for all cores. More than one need joblib, and go where joblib's backend says: inside of
+                ``joblib.parallel_config(backend="dask")`` to the workers of a cluster, which have to see the files.
+            cache: where graphs are kept that were read before.
+
+        Raises:
+            DeviceError, GnnperfError: as :meth:`predict`, for what holds for all sources.
+        """
+        from gnnperf.many import Request, predict_many
+
+        devices = [device] if isinstance(device, str | Path | Device) else device
+        phases = [phase] if isinstance(phase, str) else phase
+        conditions = [_make_conditions(part, precision, stack, window, optimizer) for part in phases]
+        request = Request(
+            cases=tuple((get_device(target), part) for target in devices for part in conditions),
+            batches=tuple(batch) if isinstance(batch, Sequence) else (batch,),
+            dims=dims,
+            input_shapes=input_shapes,
+            top=top,
+        )
+        return predict_many(self, sources, request, jobs=jobs, cache=cache)
+
+    def predict_graph(
+        self, graph: OpGraph, cases: Iterable[tuple[Device, Conditions]], top: int | None = None
+    ) -> list[LatencyPrediction]:
         """Predict one graph for several devices and conditions in one run of the network.
 
         Raises:
             ModelFileError: the graph has no operators.
         """
-        if not graph.nodes:
-            raise ModelFileError(f"{graph.name} computes nothing: all of it is constant, or it has no operators")
-        arrays = to_arrays(graph)
-        cases = [(device, _effective(conditions)) for device, conditions in cases]
-        if not cases:
+        return self.predict_graphs([(graph, *case) for case in cases], top)
+
+    def predict_graphs(
+        self, inputs: Sequence[tuple[OpGraph, Device, Conditions]], top: int | None = None
+    ) -> list[LatencyPrediction]:
+        """Predict graphs, each on a device and under conditions, in one run of the network.
+
+        Args:
+            inputs: G of them.
+            top: how many of its slowest operators a prediction lists; all by default.
+
+        Raises:
+            ModelFileError: a graph has no operators.
+        """
+        arrays: dict[int, GraphArrays] = {}
+        for graph, _, _ in inputs:
+            if not graph.nodes:
+                raise ModelFileError(f"{graph.name} computes nothing: all of it is constant, or it has no operators")
+            if id(graph) not in arrays:
+                arrays[id(graph)] = to_arrays(graph)
+        if not inputs:
             return []
-        latency_ms, node_ms = self.latencies([arrays] * len(cases), cases)
-        similarities = self.similarities([arrays] * len(cases), cases)
-        low_ms, high_ms = self._bounds([arrays] * len(cases), cases, latency_ms, similarities)
-        predictions = []
-        for i, ((device, conditions), latency, nodes) in enumerate(zip(cases, latency_ms, node_ms, strict=True)):
-            latency, similarity = float(latency), similarities[i] if similarities else None
-            slowest = np.argsort(-nodes, kind="stable")
-            predictions.append(
-                LatencyPrediction(
-                    model=graph.name,
-                    device=device.slug,
-                    batch=graph.batch,
-                    **{name: str(getattr(conditions, name)) for name in Conditions.__dataclass_fields__},
-                    latency_ms=latency,
-                    low_ms=float(low_ms[i]) if self.calibration else None,
-                    high_ms=float(high_ms[i]) if self.calibration else None,
-                    per_sample_ms=latency / graph.batch,
-                    throughput_per_s=1e3 * graph.batch / latency,
-                    roofline_ms=graph_roofline_ms(arrays, device, conditions.precision),
-                    macs=graph.macs,
-                    parameters=graph.parameters,
-                    operators=[
-                        OperatorLatency(
-                            graph.nodes[j].name,
-                            graph.nodes[j].op_type,
-                            graph.nodes[j].op_class.name.lower(),
-                            float(nodes[j]),
-                            float(nodes[j]) / latency,
-                        )
-                        for j in slowest
-                    ],
-                    warnings=graph.warnings
-                    + self.domain.warnings(arrays, nodes, device, conditions)
-                    + ([str(similarity)] if similarity and similarity.is_far else []),
-                    nearest=str(similarity.nearest) if similarity else None,
-                    distance=similarity.distance if similarity else None,
-                    similarity=similarity.words if similarity else None,
-                )
+        featurised = [arrays[id(graph)] for graph, _, _ in inputs]
+        cases = [(device, _effective(conditions)) for _, device, conditions in inputs]
+        latency_ms, node_ms = self.latencies(featurised, cases)
+        similarities = self.similarities(featurised, cases)
+        low_ms, high_ms = self._bounds(featurised, cases, latency_ms, similarities)
+        return [
+            self._prediction(
+                graph,
+                featurised[i],
+                *cases[i],
+                float(latency_ms[i]),
+                (float(low_ms[i]), float(high_ms[i])) if self.calibration else (None, None),
+                node_ms[i],
+                similarities[i] if similarities else None,
+                top,
             )
-        return predictions
+            for i, (graph, _, _) in enumerate(inputs)
+        ]
+
+    def _prediction(
+        self,
+        graph: OpGraph,
+        arrays: GraphArrays,
+        device: Device,
+        conditions: Conditions,
+        latency_ms: float,
+        interval_ms: tuple[float | None, float | None],
+        node_ms: np.ndarray,
+        similarity: Similarity | None,
+        top: int | None,
+    ) -> LatencyPrediction:
+        slowest = np.argsort(-node_ms, kind="stable")[:top]
+        return LatencyPrediction(
+            model=graph.name,
+            device=device.slug,
+            batch=graph.batch,
+            **{name: str(getattr(conditions, name)) for name in Conditions.__dataclass_fields__},
+            latency_ms=latency_ms,
+            low_ms=interval_ms[0],
+            high_ms=interval_ms[1],
+            per_sample_ms=latency_ms / graph.batch,
+            throughput_per_s=1e3 * graph.batch / latency_ms,
+            roofline_ms=graph_roofline_ms(arrays, device, conditions.precision),
+            macs=graph.macs,
+            parameters=graph.parameters,
+            memory=estimate_memory(graph, device, conditions),
+            operators=[
+                OperatorLatency(node.name, node.op_type, node.op_class.name.lower(), time_ms, time_ms / latency_ms)
+                for node, time_ms in ((graph.nodes[j], float(node_ms[j])) for j in slowest.tolist())
+            ],
+            warnings=graph.warnings
+            + self.domain.warnings(arrays, node_ms, device, conditions)
+            + ([str(similarity)] if similarity and similarity.is_far else []),
+            nearest=str(similarity.nearest) if similarity else None,
+            distance=similarity.distance if similarity else None,
+            similarity=similarity.words if similarity else None,
+        )
 
     def similarities(
         self, graphs: Sequence[GraphArrays], cases: Sequence[tuple[Device, Conditions]]
@@ -362,15 +403,60 @@ class Predictor:
         return latency_ms, np.split(node_ms, ends)
 
 
-def _read_measured(path: Path) -> MeasuredNetworks | None:
+@dataclass(frozen=True)
+class _PredictorFiles:
+    """Content of the files of a predictor; the folder is for messages alone."""
+
+    folder: Path
+    network: bytes
+    description: bytes
+    measured: bytes | None
+
+    @classmethod
+    def read(cls, folder: Path) -> _PredictorFiles:
+        try:
+            network, description = (folder / NETWORK_FILE).read_bytes(), (folder / DESCRIPTION_FILE).read_bytes()
+        except OSError as error:
+            raise _no_predictor(folder, error) from None
+        try:
+            measured = (folder / MEASURED_FILE).read_bytes()
+        except FileNotFoundError:
+            measured = None
+        except OSError as error:
+            raise _damaged(folder / MEASURED_FILE, error) from None
+        return cls(folder, network, description, measured)
+
+    @cached_property
+    def digest(self) -> str:
+        content = (self.network, self.description, self.measured or b"")
+        return hashlib.sha256(b"".join(hashlib.sha256(part).digest() for part in content)).hexdigest()
+
+
+@lru_cache(maxsize=4)
+def _received(files: _PredictorFiles) -> Predictor:
+    return Predictor._from_files(files)
+
+
+def _no_predictor(folder: Path, error: Exception) -> GnnperfError:
+    return GnnperfError(
+        f"{folder} holds no valid predictor ({type(error).__name__}: {error}); "
+        f"it needs {NETWORK_FILE} and {DESCRIPTION_FILE} as `gnnperf train` writes them"
+    )
+
+
+def _damaged(path: Path, error: Exception) -> GnnperfError:
+    reason = " ".join(str(error).split())
+    return GnnperfError(f"{path} is damaged ({type(error).__name__}: {reason}); `gnnperf train` writes it")
+
+
+def _parse_measured(path: Path, content: bytes | None) -> MeasuredNetworks | None:
     """The measured networks; None where the predictor comes without, or with those of another version."""
-    try:
-        return MeasuredNetworks.from_json(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
+    if content is None:
         return None
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        reason = " ".join(str(error).split())
-        raise GnnperfError(f"{path} is damaged ({type(error).__name__}: {reason}); `gnnperf train` writes it") from None
+    try:
+        return MeasuredNetworks.from_json(content.decode("utf-8"))
+    except (ValueError, KeyError, TypeError) as error:
+        raise _damaged(path, error) from None
 
 
 def _effective(conditions: Conditions) -> Conditions:
@@ -378,3 +464,28 @@ def _effective(conditions: Conditions) -> Conditions:
     if conditions.phase == Phase.TRAINING:
         return conditions
     return Conditions(conditions.phase, conditions.precision, conditions.stack, conditions.window, Optimizer.NONE)
+
+
+def _make_conditions(
+    phase: Phase | str,
+    precision: Precision | str,
+    stack: Stack | str,
+    window: Window | str,
+    optimizer: Optimizer | str,
+) -> Conditions:
+    """Conditions from their names.
+
+    Raises:
+        GnnperfError: there is no such phase, precision, stack, window or optimizer.
+    """
+    try:
+        return Conditions(Phase(phase), Precision(precision), Stack(stack), Window(window), Optimizer(optimizer))
+    except ValueError as error:
+        raise GnnperfError(f"{error}; gnnperf.conditions lists what there is") from None
+
+
+def _is_module(source: object) -> bool:
+    """Whether something is a ``torch.nn.Module``, said without importing torch."""
+    return any(
+        kind.__module__ == "torch.nn.modules.module" and kind.__name__ == "Module" for kind in type(source).__mro__
+    )

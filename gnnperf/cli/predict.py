@@ -19,7 +19,7 @@ from gnnperf.conditions import Conditions, Optimizer, Phase, Precision, Stack, W
 from gnnperf.errors import GnnperfError
 
 if TYPE_CHECKING:
-    from gnnperf.predictor import LatencyPrediction
+    from gnnperf.prediction import LatencyPrediction
 
 EPILOG = """
 **Examples**

@@ -22,7 +22,8 @@ from gnnperf.devices import get_device
 from gnnperf.errors import DataError
 from gnnperf.graph import OpGraph, read_graph
 from gnnperf.graph.opgraph import Node, OpClass
-from gnnperf.predictor import LatencyPrediction, Predictor
+from gnnperf.prediction import LatencyPrediction
+from gnnperf.predictor import Predictor
 
 NETWORKS = {
     "lenet": "lenet",

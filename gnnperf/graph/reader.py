@@ -6,18 +6,18 @@ import mmap
 import os
 import re
 import stat
-from collections.abc import Iterator
 from pathlib import Path
 
 import onnx
 from google.protobuf.message import DecodeError, EncodeError
 
 from gnnperf.errors import ModelFileError
+from gnnperf.graph.dims import MAX_RANK
+from gnnperf.graph.functions import all_nodes, inline_functions
 from gnnperf.graph.wire import strip_model
 
 _EINSUM_TERM = r"[A-Za-z]*(\.\.\.[A-Za-z]*)?"
 _EINSUM_EQUATION = re.compile(rf"{_EINSUM_TERM}(,{_EINSUM_TERM})*(->{_EINSUM_TERM})?".encode())
-_MAX_RANK = 64
 _MIN_IR_VERSION = 8  # below 4, initializers count as graph inputs, and shape inference ignores them
 
 
@@ -42,20 +42,40 @@ def read_model(source: str | Path | bytes | onnx.ModelProto) -> onnx.ModelProto:
         source = bytes(source)
     if not isinstance(source, bytes | str | os.PathLike):
         raise ModelFileError(f"a path, bytes or an onnx.ModelProto is expected, not {type(source).__name__}")
-    label = "the model" if isinstance(source, bytes) else f"'{source}'"
+    label = _label(source)
     try:
-        model = onnx.ModelProto.FromString(strip_model(source) if isinstance(source, bytes) else _strip_file(source))
+        model = onnx.ModelProto.FromString(read_structure(source))
     except (DecodeError, MemoryError):
-        raise ModelFileError(f"{label} is not an ONNX file, or is damaged: export it again") from None
+        raise _damaged(label) from None
     if not model.HasField("graph") or not (model.graph.node or model.graph.output):
         raise ModelFileError(f"{label} holds no ONNX graph: is it an ONNX file?")
     model.ir_version = max(model.ir_version, _MIN_IR_VERSION)
     _normalise_opset(model)
     if model.functions:
-        model = _inline_functions(model, label)
+        model = inline_functions(model, label)
     _check_nodes(model.graph, label)
     _normalise_initializers(model.graph)
     return model
+
+
+def read_structure(source: str | Path | bytes) -> bytes:
+    """The serialised model without the payload of large tensors: all that :func:`read_model` looks at.
+
+    Raises:
+        ModelFileError: there is no such file, or it is no ONNX file.
+    """
+    try:
+        return strip_model(source) if isinstance(source, bytes) else _strip_file(source)
+    except (DecodeError, MemoryError):
+        raise _damaged(_label(source)) from None
+
+
+def _label(source: str | Path | bytes) -> str:
+    return "the model" if isinstance(source, bytes) else f"'{source}'"
+
+
+def _damaged(label: str) -> ModelFileError:
+    return ModelFileError(f"{label} is not an ONNX file, or is damaged: export it again")
 
 
 def _strip_file(path: str | Path) -> bytes:
@@ -89,8 +109,8 @@ def _normalise_opset(model: onnx.ModelProto) -> None:
 def _check_nodes(graph: onnx.GraphProto, label: str) -> None:
     """Refuse what would stop the onnx package or our output rather than be an error there."""
     texts = [graph.name, *(value.name for value in graph.input), *(value.name for value in graph.output)]
-    long_shapes = {value.name for value in graph.input if _elements_of_vector(value) > _MAX_RANK}
-    for node in _all_nodes(graph):
+    long_shapes = {value.name for value in graph.input if _elements_of_vector(value) > MAX_RANK}
+    for node in all_nodes(graph.node):
         texts += (node.name, node.op_type, node.domain, *node.input, *node.output)
         if node.op_type == "Expand":  # before opset 13, shape inference takes a dimension for every element
             if long_shapes.intersection(node.input[1:]):
@@ -106,26 +126,6 @@ def _check_nodes(graph: onnx.GraphProto, label: str) -> None:
 def _elements_of_vector(value: onnx.ValueInfoProto) -> int:
     dims = value.type.tensor_type.shape.dim
     return dims[0].dim_value if len(dims) == 1 else 0
-
-
-def _all_nodes(graph: onnx.GraphProto) -> Iterator[onnx.NodeProto]:
-    """The nodes, also those in bodies of control flow."""
-    for node in graph.node:
-        yield node
-        for attribute in node.attribute:
-            if attribute.HasField("g"):
-                yield from _all_nodes(attribute.g)
-            for body in attribute.graphs:
-                yield from _all_nodes(body)
-
-
-def _inline_functions(model: onnx.ModelProto, label: str) -> onnx.ModelProto:
-    from onnx.inliner import inline_local_functions
-
-    try:
-        return inline_local_functions(model)
-    except Exception as error:
-        raise ModelFileError(f"the functions inside {label} cannot be inlined: {error}") from None
 
 
 def _normalise_initializers(graph: onnx.GraphProto) -> None:
