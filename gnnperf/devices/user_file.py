@@ -121,7 +121,21 @@ def read_device_file(path: Path) -> Device:
     return replace(device, slug=_slug(fields.name), source=f"user file {path.name}")
 
 
-def _validate(values: dict[str, Any], path: Path) -> DeviceFile:
+def vary(base: Device, values: dict[str, float]) -> Device:
+    """``base`` with some figures changed and all that depends on them in proportion, as in a file that names it.
+
+    Raises:
+        DeviceError: a value is out of bounds, or the figures do not fit each other.
+    """
+    words = ", ".join(f"{key} {value:g}" for key, value in values.items())
+    where = f"{base.slug} with {words}"
+    device = _scaled(_validate({"name": base.name, **values}, where), base)
+    _check_consistency(device, where)
+    # A device of a user may have a base itself, which is the one that was measured.
+    return replace(device, name=f"{base.name} with {words}", slug=_slug(where), base=base.base or base.slug)
+
+
+def _validate(values: dict[str, Any], path: Path | str) -> DeviceFile:
     try:
         return DeviceFile.model_validate({str(key): value for key, value in values.items()})
     except ValidationError as error:
@@ -197,7 +211,7 @@ def _cores_per_sm(compute_capability: str | None) -> int:
     return _CORES_PER_SM.get(capability) or _CORES_PER_SM.get(capability.split(".")[0], 128)
 
 
-def _check_consistency(device: Device, path: Path) -> None:
+def _check_consistency(device: Device, path: Path | str) -> None:
     if device.cores < device.sm_count:
         raise DeviceError(f"{path}: cores ({device.cores}) cannot be fewer than sm_count ({device.sm_count})")
     if device.base_clock_mhz is not None and device.base_clock_mhz > device.clock_mhz:
