@@ -20,11 +20,11 @@ framework_version  of that stack
 precision          ``fp32``, ``fp16`` or ``fp64``
 window             what the timed window includes, as in :class:`gnnperf.conditions.Window`
 optimizer          update rule of a training step, as in :class:`gnnperf.conditions.Optimizer`; ``none`` for inference
-device             a name of ``gnnperf devices``, or the YAML file that describes the device
+device             a name of ``gnnperf devices``, or the YAML file that describes it, relative to the table's folder
 threads            CPU threads that the framework was allowed
 quiet              ``yes``, ``no`` where something else kept the processor busy, empty where that could not be told
 quiet_note         what disturbed, in words
-peak_memory_mb     most memory that the run held: of the process on a CPU, of the framework's allocator on a GPU
+peak_memory_mb     most memory that a run held: on a GPU of the framework's allocator, on a CPU where it was asked for
 energy_mj          energy of one run in millijoules; empty where the machine offers no counter
 shapes             sizes that were given for free dimensions, as ``seq=256;x:1x3x64x64``
 graph_key          the structure at batch 1, as :func:`gnnperf.datasets.graph_store.graph_key` names it
@@ -41,12 +41,15 @@ import csv
 import io
 import math
 import os
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import NamedTuple
 
 from gnnperf.conditions import Conditions, Optimizer, Phase, Precision, Stack, Window
-from gnnperf.errors import DataError
+from gnnperf.errors import DataError, ModelFileError
+from gnnperf.zoo import describe
+from gnnperf.zoo.user_file import spec_of_file
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,12 +88,32 @@ class MeasuredRow:
         return Conditions(self.phase, self.precision, self.stack, self.window, self.optimizer)
 
     @property
+    def spec(self) -> str:
+        """How measurements of all sources call the network: as the zoo does, or by file or layer and graph key."""
+        is_file = names_file(self.model)
+        if not self.layer and not is_file:
+            return self.model
+        name = Path(self.model).stem if is_file else self.model
+        return spec_of_file(f"{name}.{self.layer}" if self.layer else name, self.graph_key)
+
+    @property
     def key(self) -> RowKey:
         """What makes the row another one than its neighbours."""
         return RowKey(
             self.model, self.layer, self.batch, self.phase, self.stack, self.precision, self.window, self.optimizer,
             self.device, self.threads, self.shapes,
         )  # fmt: skip
+
+
+def names_file(model: str) -> bool:
+    """Whether a model is a file, which need not be here any more, rather than an architecture of the zoo."""
+    if model.endswith(".onnx"):
+        return True
+    try:
+        describe(model)
+    except ModelFileError:
+        return True
+    return False
 
 
 class RowKey(NamedTuple):
@@ -214,15 +237,11 @@ class RowWriter:
     def __init__(self, path: Path) -> None:
         self.path = path
         try:
-            _drop_cut_line(path)
-            self.done = {row.key for row in read_rows(path)} if path.exists() else set()
-            if self.done or path.exists():
-                self._header = path.read_text(encoding="utf-8-sig").splitlines()[0].split(",")
-                if sorted(self._header) != sorted(COLUMNS):
-                    raise DataError(f"{path} was not written by `gnnperf measure`: choose another name")
+            if _opened(path):
+                self.done = {row.key for row in read_rows(path)}
             else:
-                self._header = list(COLUMNS)
-                self._write(self._header)
+                self.done = set()
+                self._write(COLUMNS)
         except OSError as error:
             raise DataError(f"cannot write {path}: {error.strerror}") from None
 
@@ -233,32 +252,40 @@ class RowWriter:
             DataError: the disk is full, or the file cannot be written any more.
         """
         try:
-            self._write([_text(asdict(row)[name]) for name in self._header])
+            values = asdict(row)
+            self._write([_text(values[name]) for name in COLUMNS])
         except OSError as error:
             raise DataError(f"cannot write {self.path}: {error.strerror}") from None
         self.done.add(row.key)
 
-    def _write(self, cells: list[str]) -> None:
-        line = io.StringIO()
-        csv.writer(line, lineterminator="\n").writerow(cells)
+    def _write(self, cells: Sequence[str]) -> None:
         with self.path.open("ab", buffering=0) as stream:
-            stream.write(line.getvalue().encode())
+            stream.write(_line(cells))
             os.fsync(stream.fileno())
 
 
-def _drop_cut_line(path: Path) -> None:
-    """Take off what follows the last line break: a write that a power cut or a full disk stopped half-way."""
+def _line(cells: Sequence[str]) -> bytes:
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerow(cells)
+    return text.getvalue().encode()
+
+
+def _opened(path: Path) -> bool:
+    """Whether there is such a table; a last line that a power cut or a full disk left half-written is taken off.
+
+    Raises:
+        DataError: the file is something else, which is left as it is.
+    """
     if not path.exists():
-        return
-    content = path.read_bytes()
+        return False
+    content, header = path.read_bytes(), _line(COLUMNS)
+    if not content.startswith(header) and not header.startswith(content):
+        raise DataError(f"{path} was not written by `gnnperf measure`: choose another name")
     complete = content.rfind(b"\n") + 1
-    if complete == len(content):
-        return
-    if complete == 0:
-        path.unlink()
-        return
-    with path.open("r+b") as stream:
-        stream.truncate(complete)
+    if complete < len(content):
+        with path.open("r+b") as stream:
+            stream.truncate(complete)
+    return complete > 0
 
 
 def _text(value: object) -> str:

@@ -24,6 +24,7 @@ from gnnperf.zoo import (
     squeezenet,
     timm,
     transformer,
+    user_file,
     vgg,
 )
 from gnnperf.zoo.architecture import Architecture
@@ -33,7 +34,7 @@ _FAMILIES = (
     transformer,
 )  # fmt: skip
 _NAMED = {architecture.name: architecture for family in _FAMILIES for architecture in family.ARCHITECTURES}
-_SPACES = {space.PREFIX: space for space in (nasbench201, fbnet, ofa, timm)}  # timm: known by name alone
+_SPACES = {space.PREFIX: space for space in (nasbench201, fbnet, ofa, timm, user_file)}  # the last two by name alone
 
 # One spec of each kind that is parsed rather than listed.
 EXAMPLES = (nasbench201.EXAMPLE, fbnet.EXAMPLE, ofa.EXAMPLE, transformer.EXAMPLE, *layers.EXAMPLES.values())

@@ -1,0 +1,48 @@
+"""Which backend runs a case. Frameworks are imported here alone, when they are needed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from gnnperf.conditions import Phase
+from gnnperf.measure.cases import Case
+from gnnperf.measure.models import RunnableModel
+
+
+class Runner(Protocol):
+    """A network in a framework, ready to run; ``version`` is the framework's."""
+
+    version: str
+
+    def run(self) -> Sequence[float]:
+        """One whole run, finished on return; gives the times of its parts in milliseconds, or nothing."""
+
+    def peak_memory_mb(self) -> float:
+        """Most memory that the framework held on a GPU; NaN where it cannot tell."""
+
+
+def make_runner(case: Case, model: RunnableModel) -> Runner:
+    """A case's network in its framework.
+
+    Raises:
+        MeasureError: it cannot be run here.
+    """
+    campaign = case.campaign
+    if not case.in_torch:
+        from gnnperf.measure.onnxruntime_backend import OnnxruntimeInference
+
+        return OnnxruntimeInference(model, case.target, campaign.threads, campaign.window)
+    from gnnperf.measure.torch_backend import TorchInference, TorchTrainingStep
+
+    if case.phase == Phase.TRAINING:
+        return TorchTrainingStep(model, case.target, campaign.threads, campaign.window, campaign.optimizer)
+    return TorchInference(model, case.target, campaign.threads, campaign.window)
+
+
+def import_framework(case: Case) -> None:
+    """Import what :func:`make_runner` will need, so that its own memory is there already."""
+    if case.in_torch:
+        import gnnperf.measure.torch_backend
+    else:
+        import gnnperf.measure.onnxruntime_backend
