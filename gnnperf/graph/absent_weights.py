@@ -6,6 +6,7 @@ import re
 
 import onnx
 
+from gnnperf.graph.dims import MAX_RANK
 from gnnperf.graph.traced import Operator
 
 _ONLY_WEIGHTS: dict[str, frozenset[int]] = {
@@ -76,7 +77,8 @@ def complete_weight_shapes(operator: Operator) -> None:
         return
     for position, tensor in enumerate(operator.inputs):
         if tensor is not None and tensor.constant and tensor.shape is None:
-            tensor.shape = _weight_shape(operator, position, source, target)
+            shape = _weight_shape(operator, position, source, target)
+            tensor.shape = shape if shape is None or len(shape) <= MAX_RANK else None
 
 
 def _weight_shape(

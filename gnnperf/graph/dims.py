@@ -22,6 +22,7 @@ AUDIO_CHUNK = 512
 """Samples that a streaming audio network takes at a time; tried where a network does not accept a second of audio."""
 
 MAX_DIM = 2**31 - 1
+MAX_RANK = 64
 MAX_TENSOR_ELEMENTS = 2**45
 
 _NAME_PATTERNS = (
@@ -113,8 +114,9 @@ def bind_dims(
             pending.append(dim)
         else:
             result.named[dim] = result.assumptions[dim] = defaults[kind]
+    total = sum(size for name, size in result.named.items() if re.search(r"past|seq", name, re.I))
     for dim in pending:
-        result.named[dim] = result.assumptions[dim] = _sum_of_parts(dim, result.named)
+        result.named[dim] = result.assumptions[dim] = _sum_of_parts(dim, result.named, total)
 
     for name, shape in declared.items():
         if name in input_shapes:
@@ -237,15 +239,16 @@ def _size(size: SupportsIndex, label: str) -> int:
 
 
 def _check_size(name: str, shape: tuple[int, ...] | None) -> None:
+    if len(shape or ()) > MAX_RANK:  # before they are multiplied: a product of thousands takes minutes
+        raise ModelFileError(f"input '{name}' has more than {MAX_RANK} dimensions")
     if prod(shape or ()) > MAX_TENSOR_ELEMENTS:
         raise ModelFileError(f"input '{name}' would have more than 2**45 elements: give smaller dimensions")
 
 
-def _sum_of_parts(dim: str, named: dict[str, int]) -> int:
-    """Value of ``past + sequence``, or of a total length: what was seen before plus what comes now."""
+def _sum_of_parts(dim: str, named: dict[str, int], total: int) -> int:
+    """Value of ``past + sequence``, or of a total length: what was seen before plus what comes now, ``total``."""
     if "+" in dim:
         parts = [part.strip() for part in dim.split("+")]
         if all(part in named or part.isdecimal() for part in parts):
             return sum(named[part] if part in named else int(part) for part in parts)
-    lengths = [size for name, size in named.items() if re.search(r"past|seq", name, re.I)]
-    return sum(lengths) or DEFAULT_DIMS["sequence"]
+    return total or DEFAULT_DIMS["sequence"]

@@ -45,8 +45,8 @@ def read_model(source: str | Path | bytes | onnx.ModelProto) -> onnx.ModelProto:
     label = _label(source)
     try:
         model = onnx.ModelProto.FromString(read_structure(source))
-    except (DecodeError, MemoryError):
-        raise _damaged(label) from None
+    except (DecodeError, MemoryError) as error:
+        raise _damaged(label, error) from None
     if not model.HasField("graph") or not (model.graph.node or model.graph.output):
         raise ModelFileError(f"{label} holds no ONNX graph: is it an ONNX file?")
     model.ir_version = max(model.ir_version, _MIN_IR_VERSION)
@@ -66,16 +66,17 @@ def read_structure(source: str | Path | bytes) -> bytes:
     """
     try:
         return strip_model(source) if isinstance(source, bytes) else _strip_file(source)
-    except (DecodeError, MemoryError):
-        raise _damaged(_label(source)) from None
+    except (DecodeError, MemoryError) as error:
+        raise _damaged(_label(source), error) from None
 
 
 def _label(source: str | Path | bytes) -> str:
     return "the model" if isinstance(source, bytes) else f"'{source}'"
 
 
-def _damaged(label: str) -> ModelFileError:
-    return ModelFileError(f"{label} is not an ONNX file, or is damaged: export it again")
+def _damaged(label: str, error: Exception) -> ModelFileError:
+    reason = f" ({error})" if str(error) else ""
+    return ModelFileError(f"{label} is not an ONNX file, or is damaged{reason}: export it again")
 
 
 def _strip_file(path: str | Path) -> bytes:

@@ -12,15 +12,18 @@ import onnx
 from onnx import TensorProto, numpy_helper
 from onnx.shape_inference import infer_node_outputs, infer_shapes
 
-from gnnperf.graph.dims import write_input_shapes
+from gnnperf.graph.dims import MAX_RANK, write_input_shapes
 from gnnperf.graph.traced import STANDARD_DOMAINS, Operator, TracedTensor
 from gnnperf.graph.values import tensor_value
 
 Shape = tuple[int, ...]
 
-# Not inferred for the whole graph at once: the onnx package aborts the process where a Slice, maybe in a body, meets a
-# negative size, as it comes from a window larger than its input.
-_LEFT_TO_TRACING = frozenset({"Slice", "If", "Loop", "Scan"})
+# Not inferred for the whole graph at once, because the onnx package then ends the process: where a Slice, maybe in a
+# body, meets a negative size, as it comes from a window larger than its input; where the input of others has no type.
+_LEFT_TO_TRACING = frozenset(
+    {"Slice", "If", "Loop", "Scan"}
+    | {"DictVectorizer", "EyeLike", "GatherND", "LabelEncoder", "RegexFullMatch", "TreeEnsemble"}
+)
 _FIRST_OPSET_WITH_INFERENCE = 7  # of most operators; Upsample's is the last
 
 
@@ -38,7 +41,7 @@ def tensor_type(proto: onnx.TypeProto, named: dict[str, int] | None = None) -> T
     if not proto.HasField("tensor_type"):
         return TensorType(TensorProto.UNDEFINED, None, sequence=proto.WhichOneof("value") is not None)
     tensor = proto.tensor_type
-    if not tensor.HasField("shape"):
+    if not tensor.HasField("shape") or len(tensor.shape.dim) > MAX_RANK:
         return TensorType(tensor.elem_type, None)
     shape = []
     for dim in tensor.shape.dim:
@@ -104,7 +107,7 @@ class OperatorInference:
                 types = None
             if types is not None:
                 return [_without_negative_sizes(kind) for kind in types]
-        standard = _as_standard(operator)
+        standard = None if operator.op == "GatherND" else _as_standard(operator)
         if standard is None:
             return None
         node, inputs = standard
@@ -341,11 +344,19 @@ def _quantised_concat(operator: Operator) -> list[TensorType] | None:
 def _reshape_by_attribute(operator: Operator) -> list[TensorType] | None:
     """Reshape before opset 5; later its target is an input, which ONNX's own inference handles."""
     source, target = operator.inputs[0], operator.attributes.get("shape")
-    if target is None or source.shape is None:
+    if target is None or source.shape is None or len(target) > MAX_RANK:
         return None
     sizes = [source.shape[axis] if size == 0 else size for axis, size in enumerate(target)]
     known = prod(size for size in sizes if size != -1)
     return [TensorType(source.dtype, tuple(source.elements // known if size == -1 else size for size in sizes))]
+
+
+def _gather_nd(operator: Operator) -> list[TensorType] | None:
+    """GatherND; ONNX's own inference reads outside its memory where the indices have a negative size."""
+    data, indices, batch_dims = operator.inputs[0], operator.input_shape(1), operator.attributes.get("batch_dims", 0)
+    if not data.shape or not indices or not 0 <= batch_dims <= len(data.shape) - indices[-1]:
+        return None
+    return [TensorType(data.dtype, (*indices[:-1], *data.shape[batch_dims + indices[-1] :]))]
 
 
 def _classifier(operator: Operator) -> list[TensorType] | None:
@@ -384,6 +395,7 @@ def _feature_vectorizer(operator: Operator) -> list[TensorType] | None:
 
 _RULES: dict[str, Callable[[Operator], list[TensorType] | None]] = {
     "Dropout": _dropout,
+    "GatherND": _gather_nd,
     "Reshape": _reshape_by_attribute,
     "SimplifiedLayerNormalization": _like_first,
     "SkipLayerNormalization": _skip_layer_norm,

@@ -11,12 +11,13 @@ from onnx import TensorProto, helper
 
 from gnnperf.errors import ModelFileError
 from gnnperf.graph.absent_weights import complete_weight_shapes
-from gnnperf.graph.dims import MAX_TENSOR_ELEMENTS, InputDims
+from gnnperf.graph.dims import MAX_RANK, MAX_TENSOR_ELEMENTS, InputDims
 from gnnperf.graph.shapes import OperatorInference, TensorType, infer_types, tensor_type
 from gnnperf.graph.traced import Operator, TracedTensor, qualified_name
 from gnnperf.graph.values import constant_value, evaluate, tensor_value
 
 _UNBOUNDED_TRIPS = 2**31 - 1  # exporters give the largest int32 or int64 to a loop that ends by its condition
+_KEPT_VALUE_BYTES = 2**26  # of shape arithmetic; a thousand times what large networks have
 _PASSES_THROUGH = frozenset({"Identity", "Dropout", "com.microsoft.BiasDropout"})
 _RANDOM = frozenset({"RandomNormalLike", "RandomUniformLike", "Multinomial", "Bernoulli"})
 _KEEPS_WEIGHT_FORM = frozenset(
@@ -77,6 +78,7 @@ class _Tracer:
         self.inference = OperatorInference(model)
         self.types = infer_types(model, dims.shapes)
         self.named = dims.named
+        self.value_bytes = 0
         graph = model.graph
         # What the file says about inner tensors: may be stale, so it is asked last.
         self.declared = {v.name: v for values in (graph.value_info, graph.output) for v in values}
@@ -87,13 +89,21 @@ class _Tracer:
         for tensor in graph.initializer:
             scope[tensor.name] = _stored_tensor(tensor.name, tensor, tensor_value(tensor))
         for node in _in_execution_order(graph):
-            control = _CONTROL_FLOW.get(node.op_type)
-            if control is not None and not node.domain:
-                control(self, node, scope, repeats)
-            elif node.op_type == "Constant" and not node.domain:
-                self._constant(node, scope)
-            else:
-                self._operator(node, scope, repeats)
+            if not node.output:  # it computes nothing
+                continue
+            try:
+                control = _CONTROL_FLOW.get(node.op_type)
+                if control is not None and not node.domain:
+                    control(self, node, scope, repeats)
+                elif node.op_type == "Constant" and not node.domain:
+                    self._constant(node, scope)
+                else:
+                    self._operator(node, scope, repeats)
+            except (IndexError, KeyError, TypeError, ValueError, AttributeError) as error:
+                raise ModelFileError(
+                    f"operator '{node.name or node.output[0]}' ({node.op_type}) is not as ONNX specifies it "
+                    f"({error!r}): export the model again"
+                ) from error
 
     def _constant(self, node: onnx.NodeProto, scope: _Scope) -> None:
         value, name = constant_value(node), node.output[0]
@@ -113,8 +123,9 @@ class _Tracer:
             for name in node.output[1:]:
                 scope[name] = TracedTensor(name, TensorProto.BOOL, inputs[0].shape, constant=True, root=name)
             return
-        values = evaluate(operator)
+        values = evaluate(operator) if self.value_bytes < _KEPT_VALUE_BYTES else None
         if values is not None:
+            self.value_bytes += sum(value.nbytes for value in values)
             for name, value in zip(node.output, values, strict=False):
                 scope[name] = _constant_tensor(name, value)
             return
@@ -284,6 +295,8 @@ def _stored_tensor(name: str, tensor: onnx.TensorProto, value: np.ndarray | None
 
 
 def _check_size(tensor: TracedTensor) -> None:
+    if tensor.rank > MAX_RANK:  # before they are multiplied: a product of thousands takes minutes
+        raise ModelFileError(f"tensor '{tensor.name}' would have more than {MAX_RANK} dimensions")
     if tensor.elements > MAX_TENSOR_ELEMENTS:
         raise ModelFileError(f"tensor '{tensor.name}' would have more than 2**45 elements: give smaller dimensions")
 

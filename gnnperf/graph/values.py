@@ -10,6 +10,7 @@ import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 
+from gnnperf.graph.dims import MAX_RANK
 from gnnperf.graph.traced import Operator
 
 MAX_VALUE_ELEMENTS = 1024
@@ -20,6 +21,8 @@ Evaluator = Callable[[Operator, list[Any]], Any]
 
 def tensor_value(tensor: onnx.TensorProto) -> np.ndarray | None:
     """Content of a tensor, None if it is large or was not kept."""
+    if len(tensor.dims) > MAX_RANK:
+        return None
     elements = prod(tensor.dims)
     if elements > MAX_VALUE_ELEMENTS or tensor.data_location == onnx.TensorProto.EXTERNAL:
         return None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from math import prod
 
+from gnnperf.graph.dims import MAX_RANK
 from gnnperf.graph.opgraph import Node, OpClass
 from gnnperf.graph.shapes import is_channels_last
 from gnnperf.graph.traced import Operator
@@ -14,6 +15,8 @@ _RESAMPLING_FLOPS = {"linear": 8, "bilinear": 8, "cubic": 32, "bicubic": 32}
 
 
 def _window(operator: Operator, node: Node, kernel: tuple[int, ...]) -> None:
+    if len(kernel) > MAX_RANK:
+        raise ValueError("more kernel dimensions than a tensor can have")
     attributes, ones = operator.attributes, (1,) * len(kernel)
     node.kernel = kernel
     node.stride = tuple(attributes.get("strides") or ones)
