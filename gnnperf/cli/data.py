@@ -32,14 +32,20 @@ Folder = Annotated[
 ]
 SHIPPED_GRAPHS = "data/timm_graphs.npz"
 ALL = "all"
+MEASURED = "measured"
 
 
 @app.command("import")
 def import_command(
-    source: Annotated[str, typer.Argument(help="Name of a source (`gnnperf data list`), or `all`.")],
+    source: Annotated[
+        str, typer.Argument(help="Name of a source (`gnnperf data list`), `all` of them, or `measured`.")
+    ],
     path: Annotated[
         Path | None,
-        typer.Argument(help="Folder with the source's files; for `all`, the folder that holds one folder a source."),
+        typer.Argument(
+            help="Folder with the source's files; for `all`, the folder that holds one folder a source; for "
+            "`measured`, a table of `gnnperf measure` or a folder of such."
+        ),
     ] = None,
     to: Folder = DEFAULT_DATA,
     no_verify: Annotated[
@@ -69,7 +75,12 @@ def import_command(
         gnnperf data import all ~/measurements --to data
 
         gnnperf data import timm ~/measurements/timm --graphs my_timm_graphs.npz
+
+        gnnperf data import measured mine.csv
     """
+    if source == MEASURED:
+        _import_measured(path, to, processes)
+        return
     with one_line_errors():
         from gnnperf.datasets.dataset import Dataset
         from gnnperf.datasets.graph_store import GraphStore
@@ -85,6 +96,23 @@ def import_command(
         stdout.print(f"{escape(str(to))}: {len(dataset):,} rows, {len(dataset.graphs):,} graphs")
 
 
+def _import_measured(path: Path | None, to: Path, processes: int | None) -> None:
+    with one_line_errors():
+        from gnnperf.datasets.dataset import Dataset
+        from gnnperf.datasets.importing import Progress, import_measured
+        from gnnperf.datasets.readers.measured import tables
+
+        if path is None:
+            raise DataError("give the table that `gnnperf measure` wrote: gnnperf data import measured mine.csv")
+        dataset = Dataset.open_or_create(to)
+        for table in tables(path):
+            busy: list[int] = []
+            rows = import_measured(table, dataset, Progress(skip=busy.append), processes)
+            left_out = f", {sum(busy):,} left out as the machine was busy" if busy else ""
+            stdout.print(f"{escape(str(table))}: {rows:,} rows{left_out}")
+        stdout.print(f"{escape(str(to))}: {len(dataset):,} rows, {len(dataset.graphs):,} graphs")
+
+
 def _sources(name: str, path: Path | None) -> list[tuple[Source, Path]]:
     """What to import from where."""
     from gnnperf.datasets.readers import READERS, published
@@ -93,7 +121,7 @@ def _sources(name: str, path: Path | None) -> list[tuple[Source, Path]]:
     if name == published.NAME and path is None:
         return [(READERS[name], resource("data"))]
     if name not in READERS and name != ALL:
-        raise DataError(f"unknown source {name!r}: one of {', '.join(READERS)}, or {ALL}")
+        raise DataError(f"unknown source {name!r}: one of {', '.join(READERS)}, {ALL} or {MEASURED}")
     if path is None:
         raise DataError(f"give the folder that holds the files of {name}: gnnperf data import {name} PATH")
     if name != ALL:

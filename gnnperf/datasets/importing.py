@@ -13,10 +13,11 @@ from gnnperf.datasets.checksums import verify_files
 from gnnperf.datasets.dataset import Dataset
 from gnnperf.datasets.graph_building import build_many
 from gnnperf.datasets.graph_store import GraphStore
-from gnnperf.datasets.readers import Source
+from gnnperf.datasets.readers import Source, measured
 from gnnperf.datasets.readers.published import load_published
 from gnnperf.datasets.schema import typed, validate
 from gnnperf.errors import DataError
+from gnnperf.zoo.user_file import is_file
 
 
 @dataclass(frozen=True)
@@ -92,6 +93,37 @@ def import_source(
     return len(frame)
 
 
+def import_measured(
+    table: Path, dataset: Dataset, progress: Progress | None = None, processes: int | None = None
+) -> int:
+    """Read a table of ``gnnperf measure`` and its graphs into the dataset, in the place of what it gave before.
+
+    Args:
+        table: the table; its graphs lie beside it.
+        dataset: what to add to.
+        progress: what to call on the way; ``skip`` with the number of lines taken on a busy machine.
+        processes: how many build graphs; all cores by default.
+
+    Returns:
+        The number of rows.
+
+    Raises:
+        DataError: the table or its graphs are missing or invalid; the dataset is then as it was.
+    """
+    progress = progress or Progress()
+    frame, busy = measured.read(table)
+    frame = validate(frame, str(table))
+    if busy:
+        progress.skip(busy)
+    made = measured.graphs_of(table)
+    absent = [spec for spec in frame["model"].cat.categories if is_file(spec) and spec not in made.names]
+    if absent:
+        raise DataError(f"{table}: the graph of {absent[0]} is not beside it ({table.stem}.graphs.npz): measure again")
+    frame = _with_graphs(frame, dataset.graphs, progress, processes, made)
+    dataset.replace_source(measured.source_name(table), frame)
+    return len(frame)
+
+
 def published_dataset() -> Dataset:
     """The rows of ``data/published.csv`` and their graphs, in memory: nothing to fetch, nothing written.
 
@@ -103,11 +135,20 @@ def published_dataset() -> Dataset:
     return Dataset(None, _with_graphs(frame, graphs, Progress(), processes=1), graphs)
 
 
-def _with_graphs(frame: pd.DataFrame, graphs: GraphStore, progress: Progress, processes: int | None) -> pd.DataFrame:
-    """The rows with the keys of their graphs, which are built and added to ``graphs``."""
-    models = list(frame["model"].cat.categories)
+def _with_graphs(
+    frame: pd.DataFrame,
+    graphs: GraphStore,
+    progress: Progress,
+    processes: int | None,
+    made: GraphStore | None = None,
+) -> pd.DataFrame:
+    """The rows with the keys of their graphs, which are added to ``graphs``: those in ``made``, the others built."""
+    names = made.names if made is not None else {}
+    keys = {spec: graphs.add(made[names[spec]]) for spec in frame["model"].cat.categories if spec in names}
+    models = [spec for spec in frame["model"].cat.categories if spec not in names]
     progress.start(len(models))
-    return _keyed(frame, {spec: graphs.add(graph) for spec, graph in build_many(models, progress.advance, processes)})
+    keys |= {spec: graphs.add(graph) for spec, graph in build_many(models, progress.advance, processes)}
+    return _keyed(frame, keys)
 
 
 def _required(source: Source, made: GraphStore | None) -> GraphStore:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from importlib import import_module
 from typing import Protocol
 
 from gnnperf.conditions import Phase
@@ -42,7 +43,4 @@ def make_runner(case: Case, model: RunnableModel) -> Runner:
 
 def import_framework(case: Case) -> None:
     """Import what :func:`make_runner` will need, so that its own memory is there already."""
-    if case.in_torch:
-        import gnnperf.measure.torch_backend
-    else:
-        import gnnperf.measure.onnxruntime_backend
+    import_module(f"gnnperf.measure.{'torch' if case.in_torch else 'onnxruntime'}_backend")

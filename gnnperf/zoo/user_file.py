@@ -25,6 +25,11 @@ def spec_of_file(name: str, graph_key: str) -> str:
     return f"{PREFIX}/{re.sub(r'[^a-z0-9_.]+', '_', name.lower()) or 'model'}-{graph_key}"
 
 
+def is_file(spec: str) -> bool:
+    """Whether a specification stands for a file."""
+    return spec.startswith(f"{PREFIX}/")
+
+
 def parse(encoding: str) -> Architecture:
     """What is known of a user's file; :func:`gnnperf.zoo.build` cannot write it.
 
