@@ -1,0 +1,162 @@
+"""``gnnperf tune``: search for a better configuration."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from gnnperf.cli.console import one_line_errors, stderr, stdout
+from gnnperf.cli.dataset_option import open_dataset
+from gnnperf.tuning.options import Aim, PrunerName
+
+EPILOG = """
+**Examples**
+
+    gnnperf tune configs/smoke.yaml --trials 4 --steps 50      # minutes, on rows that ship with gnnperf
+
+    gnnperf tune configs/base.yaml --trials 60                 # about an hour on one core
+
+    gnnperf tune configs/base.yaml --storage study.journal &   # as many as there are cores:
+
+    gnnperf tune configs/base.yaml --storage study.journal     # they share the study
+
+    gnnperf tune configs/base.yaml --storage postgresql://user:password@host/studies    # on many machines
+
+    gnnperf tune configs/base.yaml --objective accuracy,parameters
+
+Ctrl-C keeps the study; the same command continues. docs/tuning.md has the search space and what a trial is.
+"""
+
+
+_TRIAL, _STUDY = "What a trial is", "The study"
+
+
+def tune(
+    config: Annotated[Path, typer.Argument(help="YAML file whose values are searched from; it is trial 0.")],
+    data: Annotated[
+        Path | None,
+        typer.Option(
+            envvar="GNNPERF_DATA",
+            help="Folder that `gnnperf data import` filled. Default: gnnperf-data, or the rows that ship with gnnperf "
+            "where the configuration asks for them.",
+        ),
+    ] = None,
+    trials: Annotated[
+        int, typer.Option(min=1, help="In total, by all processes and runs; pruned ones count, failed ones do not.")
+    ] = 60,
+    confirm: Annotated[
+        int,
+        typer.Option(
+            min=0,
+            help="So many of the best trials are trained again under two other seeds, beside the configuration's own "
+            "values, and the winner is the best of these; 0: the best trial.",
+        ),
+    ] = 3,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Folder of the results. Default: runs/tune/STUDY.")
+    ] = None,
+    steps: Annotated[
+        int,
+        typer.Option(min=2, help="Of a fold's training; the winner keeps the configuration's.", rich_help_panel=_TRIAL),
+    ] = 250,
+    device: Annotated[
+        str, typer.Option("--device", "-d", help="Whose rows trials are judged by.", rich_help_panel=_TRIAL)
+    ] = "1080ti",
+    aim: Annotated[
+        Aim,
+        typer.Option(
+            "--objective",
+            help="What is minimised: the error, or the error and size or CPU time of a prediction (no pruning then).",
+            rich_help_panel=_TRIAL,
+        ),
+    ] = Aim.ACCURACY,
+    inference_weight: Annotated[
+        float,
+        typer.Option(
+            min=0, max=1, help="Of inference in the error; training steps have the rest.", rich_help_panel=_TRIAL
+        ),
+    ] = 0.5,
+    all_rows: Annotated[
+        bool,
+        typer.Option(
+            "--all-rows",
+            help="Train on all rows of the configuration, not on FP32 rows of sources with the device alone.",
+            rich_help_panel=_TRIAL,
+        ),
+    ] = False,
+    storage: Annotated[
+        str | None,
+        typer.Option(
+            help="SQLite file (.db), journal file (.journal) or URL (sqlite, postgresql, mysql) that processes share. "
+            "Default: study.db in the output folder.",
+            rich_help_panel=_STUDY,
+        ),
+    ] = None,
+    study: Annotated[
+        str | None, typer.Option(help="Its name. Default: that of the configuration.", rich_help_panel=_STUDY)
+    ] = None,
+    seed: Annotated[
+        int,
+        typer.Option(
+            min=0, max=2**31, help="Of what is drawn; trainings keep the configuration's.", rich_help_panel=_STUDY
+        ),
+    ] = 0,
+    pruner: Annotated[
+        PrunerName, typer.Option(help="How hopeless trials are ended early.", rich_help_panel=_STUDY)
+    ] = PrunerName.MEDIAN,
+    heartbeat_s: Annotated[
+        int,
+        typer.Option(
+            "--heartbeat",
+            min=1,
+            help="Seconds between signs of life; a trial whose process is silent for three of them is run again.",
+            rich_help_panel=_STUDY,
+        ),
+    ] = 20,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the summary as one object.")] = False,
+) -> None:
+    """Search for a better configuration with Optuna, by families of networks left out of training."""
+    with one_line_errors():
+        from gnnperf.devices import get_device
+        from gnnperf.training.config import TrainingConfig
+        from gnnperf.training.quiet import quiet
+
+        run = TrainingConfig.from_yaml(config)
+        slug = get_device(device).slug
+        name = study or run.name
+        folder = output or Path("runs") / "tune" / name
+
+        from gnnperf.tuning.results import report
+        from gnnperf.tuning.run import StudyOptions
+        from gnnperf.tuning.run import tune as run_study
+        from gnnperf.tuning.worker import Stopped
+
+        dataset = open_dataset(data, published=run.data.published)
+        options = StudyOptions(
+            name,
+            storage or str(folder / "study.db"),
+            slug,
+            aim,
+            inference_weight,
+            steps,
+            all_rows,
+            seed,
+            pruner,
+            heartbeat_s,
+        )
+        try:
+            with quiet("optuna"):
+                found = run_study(run, dataset, options, folder, trials=trials, confirm=confirm, console=stderr)
+        except Stopped:
+            stderr.print("stopped; the trial is queued again and the study kept: the same command continues")
+            raise typer.Exit(130) from None
+        if as_json:
+            sys.stdout.write(json.dumps(found, indent=2) + "\n")
+        else:
+            stdout.print(report(found), markup=False, soft_wrap=True)
+    winner = folder / f"{name}-tuned.yaml"
+    stderr.print(f"written to {folder}: try `gnnperf train {winner}`", markup=False, soft_wrap=True)
