@@ -1,4 +1,4 @@
-"""The fits that the baselines without a network share: least squares on the relative error."""
+"""Linear models of a latency with coefficients that are never negative: least squares on the relative error."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def checked_latency_ms(graphs: Sized, latency_ms: np.ndarray) -> np.ndarray:
     latency_ms = np.asarray(latency_ms, np.float64)
     if latency_ms.shape != (len(graphs),) or not len(graphs):
         raise DataError(
-            f"a baseline is fitted on one latency for each graph: got {len(graphs)} graphs and latencies of shape "
+            f"a model is fitted on one latency for each graph: got {len(graphs)} graphs and latencies of shape "
             f"{latency_ms.shape}"
         )
     if not (np.isfinite(latency_ms) & (latency_ms > 0)).all():
@@ -52,7 +52,7 @@ def checked_latency_ms(graphs: Sized, latency_ms: np.ndarray) -> np.ndarray:
 
 
 class NonNegativeLeastSquares(ABC):
-    """A baseline that is linear in features of a graph, with coefficients that are never negative.
+    """A model that is linear in features of a graph, with coefficients that are never negative.
 
     Attributes:
         coefficients: ``[F]`` ms for each unit of a feature; set by ``fit``.

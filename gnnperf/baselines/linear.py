@@ -1,87 +1,76 @@
-"""Linear models of the latency: what a learned network has to beat.
-
-Inside a search space, :class:`OperatorCountBaseline` is hard to beat (2 % inside NAS-Bench-201); it says nothing about
-any other network. :class:`LinearBaseline` applies to every network.
-"""
+"""The latency as a linear function of multiply-accumulates, bytes and operators."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
-from gnnperf.baselines.least_squares import NonNegativeLeastSquares, checked_latency_ms
-from gnnperf.devices.roofline import memory_bytes
-from gnnperf.graph.arrays import GraphArrays
-from gnnperf.graph.opgraph import OpClass
+from gnnperf.baselines.least_squares import nonnegative_coefficients
+from gnnperf.baselines.whole_models import row_graphs, whole_model_rows
+from gnnperf.baselines.work_regression import work_features
+from gnnperf.devices import get_device
+from gnnperf.devices.features import DEVICE_FIELDS, device_features
+from gnnperf.errors import DataError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from gnnperf.conditions import Phase
+    from gnnperf.datasets.graph_store import GraphStore
+    from gnnperf.devices import Device
+    from gnnperf.graph import GraphArrays
+
+_LEAST_ROWS = 5
+_PEAK, _BANDWIDTH = DEVICE_FIELDS.index("peak_fp32_flops"), DEVICE_FIELDS.index("bandwidth_bytes_s")
 
 
-class LinearBaseline(NonNegativeLeastSquares):
-    """Latency = a * MACs + b * bytes + a constant for each operator of a class + a constant.
+class LinearBaseline:
+    """Linear on MACs, bytes and operators, fitted on whole networks of the device.
 
-    Non-negative least squares on the relative error. One instance knows one device under one set of conditions.
+    Latency = a * MACs + b * bytes + a constant for each operator of a class + a constant; least squares on the relative
+    error with coefficients that are never negative (Lawson and Hanson: Solving Least Squares Problems, 1974, chapter
+    23). One fit a device and phase.
 
-    Attributes:
-        coefficients: ``[3 + len(OpClass)]`` ms for each MAC, byte, graph and operator of each class; set by ``fit``.
+    Ours to choose: MACs are counted in units of the device's peak and bytes in units of its bandwidth, so that a device
+    without five rows of the phase takes one fit over all devices of its kind; search spaces are left out, whose
+    thousands of small networks would decide everything.
     """
 
-    def _features(self, graphs: Sequence[GraphArrays]) -> np.ndarray:
-        features = np.zeros((len(graphs), 3 + len(OpClass)))
-        for row, graph in zip(features, graphs, strict=True):
-            runs = graph.op_class != OpClass.VIEW
-            row[0] = graph.column("macs").sum()
-            row[1] = memory_bytes(graph)[runs].sum()
-            row[2] = 1
-            row[3:] = np.bincount(graph.op_class[runs], minlength=len(OpClass))
-        return features
+    name = "linear"
+    paper = ""
 
+    def __init__(self) -> None:
+        self._coefficients: dict[tuple[str, str], np.ndarray] = {}
 
-class OperatorCountBaseline:
-    """Latency = a constant for each distinct operator, times how often the graph has it, + a constant.
-
-    Operators are the same where class and every quantity of :data:`gnnperf.graph.arrays.NODE_FIELDS` agree. Ridge
-    regression on the relative error. Inside a search space, whose networks are built from few operators, this is a
-    table of latencies learned from whole networks; operators that were not among those fitted count as nothing.
-
-    Args:
-        alpha: ridge penalty for each graph fitted, on the constants as shares of the mean latency.
-    """
-
-    def __init__(self, alpha: float = 1e-6) -> None:
-        self.alpha = alpha
-
-    def fit(self, graphs: Sequence[GraphArrays], latency_ms: np.ndarray) -> Self:
-        """Fit to ``n`` graphs and their ``[n]`` latencies.
-
-        Raises:
-            DataError: the latencies are not one positive number for each graph.
-        """
-        from sklearn.linear_model import Ridge
-
-        latency_ms = checked_latency_ms(graphs, latency_ms)
-        distinct = dict.fromkeys(signature for graph in graphs for signature in _signatures(graph))
-        self._columns = {signature: column for column, signature in enumerate(distinct)}
-        self._mean_ms, self._least_ms = latency_ms.mean(), latency_ms.min()
-        share = latency_ms / self._mean_ms
-        self._ridge = Ridge(alpha=self.alpha * len(graphs)).fit(self._counts(graphs), share, sample_weight=share**-2)
+    def fit(self, rows: pd.DataFrame, graphs: GraphStore) -> Self:
+        """See :class:`gnnperf.baselines.baseline.Baseline`; takes whole networks outside the search spaces."""
+        rows = whole_model_rows(rows, most_in_spaces=0)
+        devices = [get_device(slug) for slug in rows["device"]]
+        scaled = work_features(row_graphs(rows, graphs)) * np.array([_scale(device) for device in devices])
+        kinds = np.array([device.kind for device in devices])
+        latency_ms = rows["latency_ms"].to_numpy()
+        slugs, phases = rows["device"].to_numpy(str), rows["phase"].to_numpy(str)
+        for phase in np.unique(phases):
+            for names in (slugs, kinds):
+                for name in np.unique(names):
+                    chosen = (names == name) & (phases == phase)
+                    if chosen.sum() >= _LEAST_ROWS:
+                        coefficients = nonnegative_coefficients(scaled[chosen], latency_ms[chosen])
+                        self._coefficients[str(name), str(phase)] = coefficients
         return self
 
-    def predict(self, graphs: Sequence[GraphArrays]) -> np.ndarray:
-        """``[n]`` latencies in ms, kept above a hundredth of the least that was fitted."""
-        return np.maximum(self._ridge.predict(self._counts(graphs)) * self._mean_ms, self._least_ms / 100)
-
-    def _counts(self, graphs: Sequence[GraphArrays]) -> np.ndarray:
-        counts = np.zeros((len(graphs), len(self._columns)))
-        for row, graph in zip(counts, graphs, strict=True):
-            for signature in _signatures(graph):
-                if signature in self._columns:
-                    row[self._columns[signature]] += 1
-        return counts
+    def predict(self, graph: GraphArrays, device: Device, batch: int, phase: Phase) -> float:
+        """See :class:`gnnperf.baselines.baseline.Baseline`."""
+        for name in (device.slug, device.kind):
+            if (name, phase) in self._coefficients:
+                return float(work_features([graph])[0] * _scale(device) @ self._coefficients[name, phase])
+        raise DataError(f"{self.name} has no rows of {phase} on {device.slug} or any {device.kind}")
 
 
-def _signatures(graph: GraphArrays) -> list[bytes]:
-    """What makes an operator the same as another, for each that runs."""
-    runs = graph.op_class != OpClass.VIEW
-    rows = np.column_stack([graph.op_class[runs], graph.node[runs]])
-    return rows.view(np.dtype((np.void, rows.itemsize * rows.shape[1]))).ravel().tolist()
+def _scale(device: Device) -> np.ndarray:
+    """What :func:`work_features` are multiplied by: MACs to ms at the peak, bytes to ms at the bandwidth."""
+    features = device_features(device)
+    scale = np.ones(work_features([]).shape[1])
+    scale[:2] = 2e3 / features[_PEAK], 1e3 / features[_BANDWIDTH]
+    return scale

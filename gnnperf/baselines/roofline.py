@@ -1,41 +1,37 @@
-"""The roofline as a baseline: as the data sheet has it, or with three constants fitted to measurements."""
+"""The roofline: peak and bandwidth of the data sheet, nothing learned."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from typing import TYPE_CHECKING, Self
 
-import numpy as np
+from gnnperf.baselines.phases import FORWARD_PASSES
+from gnnperf.devices.roofline import graph_roofline_ms
 
-from gnnperf.baselines.least_squares import NonNegativeLeastSquares
-from gnnperf.conditions import Precision
-from gnnperf.devices.device import Device
-from gnnperf.devices.roofline import compute_and_memory_ms
-from gnnperf.graph.arrays import GraphArrays
-from gnnperf.graph.opgraph import OpClass
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from gnnperf.conditions import Phase
+    from gnnperf.datasets.graph_store import GraphStore
+    from gnnperf.devices import Device
+    from gnnperf.graph import GraphArrays
 
 
-class RooflineBaseline(NonNegativeLeastSquares):
-    """Latency = a * time of compute-bound operators + b * time of memory-bound ones + c * operators.
+class RooflineBaseline:
+    """Peak and bandwidth alone: the longer of compute and memory time, summed over the operators.
 
-    Unfitted, a = b = 1 and c = 0: :func:`gnnperf.devices.roofline.graph_roofline_ms`. Fitted by non-negative least
-    squares on the relative error, 1 / a and 1 / b are the shares of the peaks that the software reaches, and c is the
-    launch cost. The constants can be carried over to another device, through :attr:`coefficients`.
+    Williams, Waterman, Patterson: Roofline: an insightful visual performance model for multicore architectures.
+    Communications of the ACM 52(4), 2009; :func:`gnnperf.devices.roofline.roofline_ms`.
 
-    Attributes:
-        coefficients: ``[3]``: a, b (without unit) and c (ms).
+    Ours to choose: every tensor passes through memory; a backward pass counts as two forward passes.
     """
 
-    def __init__(self, device: Device, precision: Precision = Precision.FP32) -> None:
-        self.device = device
-        self.precision = precision
-        self.coefficients = np.array([1.0, 1.0, 0.0])
+    name = "roofline"
+    paper = "Williams, Waterman, Patterson: Roofline, Communications of the ACM 52(4), 2009"
 
-    def _features(self, graphs: Sequence[GraphArrays]) -> np.ndarray:
-        features = np.empty((len(graphs), 3))
-        for row, graph in zip(features, graphs, strict=True):
-            compute_ms, memory_ms = compute_and_memory_ms(graph, self.device, self.precision)
-            bound_by_compute = compute_ms > memory_ms
-            row[0] = compute_ms[bound_by_compute].sum()
-            row[1] = memory_ms[~bound_by_compute].sum()
-            row[2] = (graph.op_class != OpClass.VIEW).sum()
-        return features
+    def fit(self, rows: pd.DataFrame, graphs: GraphStore) -> Self:
+        """Nothing is learned."""
+        return self
+
+    def predict(self, graph: GraphArrays, device: Device, batch: int, phase: Phase) -> float:
+        """See :class:`gnnperf.baselines.baseline.Baseline`."""
+        return graph_roofline_ms(graph, device) * FORWARD_PASSES[phase]

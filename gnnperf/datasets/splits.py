@@ -12,6 +12,9 @@ from gnnperf.errors import DataError
 HEADLINE_FAMILIES = ("lenet", "alexnet", "vgg")
 """Families of the headline benchmark: no network that is scored on them has seen any of their rows."""
 
+SEARCH_SPACES = ("nasbench201", "fbnet", "ofa")
+"""Families of hundreds of thousands of rows, whose networks are all alike."""
+
 # One network under one set of conditions, from one source, on one device: its rows differ in their batch.
 _SERIES = ("source", "device", "stack", "framework_version", "model", "precision", "phase", "window", "optimizer")
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from gnnperf.baselines.roofline import RooflineBaseline
+from gnnperf.baselines.roofline_regression import RooflineRegression
 from gnnperf.conditions import Precision
 from gnnperf.datasets.dataset import Dataset
 from gnnperf.devices import Device, get_device
@@ -28,8 +28,8 @@ def with_scaling(scored: pd.DataFrame, folds: Sequence[Fold], dataset: Dataset) 
     nearest device that the fold was trained on, times the ratio of the network's rooflines on the two devices: every
     operator scales by the ratio of the peaks or of the bandwidths, whichever bounds it.
 
-    ``carried_ms``: :class:`gnnperf.baselines.roofline.RooflineBaseline`, whose shares of peak and bandwidth and launch
-    cost are fitted on whole networks of the nearest device with five of that phase and precision.
+    ``carried_ms``: :class:`gnnperf.baselines.roofline_regression.RooflineRegression`, whose shares of peak and bandwidth
+    and launch cost are fitted on whole networks of the nearest device with five of that phase and precision.
 
     Nearest is of the same architecture, if there is one, and then of the smallest largest log ratio of peak, bandwidth
     and multiprocessors.
@@ -77,8 +77,8 @@ def _carried(train: pd.DataFrame, test: pd.DataFrame, dataset: Dataset) -> np.nd
         kin = min(near, key=lambda other, device=device, precision=precision: _distance(device, other, precision))
         rows = known[known["device"] == kin.slug]
         rows = rows.sample(min(len(rows), _MOST_ROWS), random_state=0)
-        fitted = RooflineBaseline(kin, precision).fit(row_graphs(rows, dataset), rows["latency_ms"].to_numpy())
-        carried = RooflineBaseline(device, precision)
+        fitted = RooflineRegression(kin, precision).fit(row_graphs(rows, dataset), rows["latency_ms"].to_numpy())
+        carried = RooflineRegression(device, precision)
         carried.coefficients = fitted.coefficients
         predicted[places] = carried.predict(row_graphs(test.iloc[places], dataset))
     return predicted

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from gnnperf.baselines.linear import LinearBaseline, OperatorCountBaseline
+from gnnperf.baselines.operator_counts import OperatorCountRegression
+from gnnperf.baselines.work_regression import WorkRegression
 from gnnperf.conditions import Precision
 from gnnperf.datasets.dataset import Dataset
 from gnnperf.devices import get_device
@@ -54,7 +55,7 @@ def analytic_latencies(frame: pd.DataFrame, dataset: Dataset) -> np.ndarray:
 
 
 def linear_latencies(train: pd.DataFrame, frame: pd.DataFrame, dataset: Dataset) -> np.ndarray:
-    """``[rows]`` ms of :class:`LinearBaseline`, one for each device, phase and precision.
+    """``[rows]`` ms of :class:`WorkRegression`, one for each device, phase and precision.
 
     Fitted on the training rows of the same device, phase and precision that are whole networks outside the search
     spaces; NaN where there are fewer than five.
@@ -64,13 +65,13 @@ def linear_latencies(train: pd.DataFrame, frame: pd.DataFrame, dataset: Dataset)
     for keys, places in places_by(frame, ["device", "phase", "precision"]):
         known = rows_with(train, keys)
         if len(known) >= LEAST_ROWS:
-            model = LinearBaseline().fit(row_graphs(known, dataset), known["latency_ms"].to_numpy())
+            model = WorkRegression().fit(row_graphs(known, dataset), known["latency_ms"].to_numpy())
             predicted[places] = model.predict(row_graphs(frame.iloc[places], dataset))
     return predicted
 
 
 def operator_count_latencies(train: pd.DataFrame, frame: pd.DataFrame, dataset: Dataset) -> np.ndarray:
-    """``[rows]`` ms of :class:`OperatorCountBaseline`, one for each search space, device, batch, phase and precision.
+    """``[rows]`` ms of :class:`OperatorCountRegression`, one for each search space, device, batch, phase and precision.
 
     NaN where there are fewer than five such training rows.
     """
@@ -78,7 +79,7 @@ def operator_count_latencies(train: pd.DataFrame, frame: pd.DataFrame, dataset: 
     for keys, places in places_by(frame, ["family", "device", "batch", "phase", "precision"]):
         known = rows_with(train, keys).iloc[:_MOST_OPERATOR_COUNT_ROWS]
         if len(known) >= LEAST_ROWS:
-            model = OperatorCountBaseline().fit(row_graphs(known, dataset), known["latency_ms"].to_numpy())
+            model = OperatorCountRegression().fit(row_graphs(known, dataset), known["latency_ms"].to_numpy())
             predicted[places] = model.predict(row_graphs(frame.iloc[places], dataset))
     return predicted
 

@@ -82,7 +82,7 @@ def score_rows(
         train: what the linear models are fitted on.
         dataset: where the graphs of both are.
         predictor: the network that is scored.
-        operator_counts: fit :class:`OperatorCountBaseline` too, which means something inside a search space only.
+        operator_counts: fit :class:`OperatorCountRegression` too, which means something inside a search space only.
     """
     scored = test[[*_MEASURED, "citation"]].reset_index(drop=True)
     scored["fold"] = fold

@@ -84,8 +84,8 @@ def is_test_layer(frame: pd.DataFrame) -> np.ndarray:
 def read_model_layers(folder: Path) -> pd.DataFrame:
     """Every layer of the six networks at eight batch sizes, timed by itself on the GTX 1080 Ti.
 
-    Rows of the schema (``kind`` "layer", ``model`` describes the layer, no graph) and two columns more: ``network``, the
-    zoo's specification of the network, and ``layer``, Keras' name. Kernels of 1x7 and 7x1 were timed as 7x7.
+    Rows of the schema (``kind`` "layer", ``model`` describes the layer, no graph) and two columns more: ``network``,
+    the zoo's specification of the network, and ``layer``, Keras' name. Kernels of 1x7 and 7x1 were timed as 7x7.
 
     Args:
         folder: holds ``models_1080ti``.

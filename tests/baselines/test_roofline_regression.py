@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from gnnperf.baselines.roofline import RooflineBaseline
+from gnnperf.baselines.roofline_regression import RooflineRegression
 from gnnperf.conditions import Precision
 from gnnperf.devices import get_device
 from gnnperf.devices.roofline import graph_roofline_ms
@@ -29,17 +29,17 @@ def graphs():
 @pytest.mark.parametrize("precision", Precision)
 def test_unfitted_it_is_the_roofline(graphs, precision):
     expected = [graph_roofline_ms(graph, DEVICE, precision) for graph in graphs]
-    assert RooflineBaseline(DEVICE, precision).predict(graphs) == pytest.approx(expected)
+    assert RooflineRegression(DEVICE, precision).predict(graphs) == pytest.approx(expected)
 
 
 def test_fit_finds_the_shares_of_the_peaks_and_the_launch_cost(graphs):
-    truth = RooflineBaseline(DEVICE)
+    truth = RooflineRegression(DEVICE)
     truth.coefficients = np.array([1 / 0.75, 1 / 0.6, 0.012])
-    model = RooflineBaseline(DEVICE).fit(graphs[:40], truth.predict(graphs[:40]))
+    model = RooflineRegression(DEVICE).fit(graphs[:40], truth.predict(graphs[:40]))
     assert model.coefficients == pytest.approx(truth.coefficients, rel=1e-6)
     assert model.predict(graphs[40:]) == pytest.approx(truth.predict(graphs[40:]))
 
 
 def test_bad_latencies_are_refused(graphs):
     with pytest.raises(DataError, match=r"latency -1\.0 of graph 0"):
-        RooflineBaseline(DEVICE).fit(graphs[:1], np.array([-1.0]))
+        RooflineRegression(DEVICE).fit(graphs[:1], np.array([-1.0]))

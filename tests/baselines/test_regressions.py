@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 
 from gnnperf.baselines.least_squares import nonnegative_coefficients
-from gnnperf.baselines.linear import LinearBaseline, OperatorCountBaseline
+from gnnperf.baselines.operator_counts import OperatorCountRegression
+from gnnperf.baselines.work_regression import WorkRegression
 from gnnperf.errors import DataError
 from gnnperf.graph.arrays import GraphArrays, to_arrays
 from gnnperf.graph.opgraph import Node, OpClass, OpGraph
@@ -22,7 +23,7 @@ def chain(rng: np.random.Generator, length: int) -> GraphArrays:
 
 
 def physical_ms(graph: GraphArrays) -> float:
-    """A latency that LinearBaseline can express: 5 TFLOP/s, 250 GB/s, 10 us an operator, 0.1 ms a graph."""
+    """A latency that WorkRegression can express: 5 TFLOP/s, 250 GB/s, 10 us an operator, 0.1 ms a graph."""
     runs = graph.op_class != OpClass.VIEW
     moved = sum(graph.column(name)[runs].sum() for name in ("input_bytes", "output_bytes", "weight_bytes"))
     return graph.column("macs").sum() / 2.5e9 + moved / 250e6 + 0.010 * runs.sum() + 0.1
@@ -36,7 +37,7 @@ def graphs():
 
 def test_linear_recovers_a_linear_device_and_extrapolates(graphs):
     latency_ms = np.array([physical_ms(graph) for graph in graphs])
-    model = LinearBaseline().fit(graphs[:150], latency_ms[:150])
+    model = WorkRegression().fit(graphs[:150], latency_ms[:150])
     assert model.predict(graphs[150:]) == pytest.approx(latency_ms[150:], rel=1e-4)
     assert model.coefficients[0] == pytest.approx(1 / 2.5e9, rel=1e-3)
     assert model.coefficients[1] == pytest.approx(1 / 250e6, rel=1e-3)
@@ -46,7 +47,7 @@ def test_linear_recovers_a_linear_device_and_extrapolates(graphs):
 
 def test_linear_coefficients_are_never_negative(graphs):
     noise = np.random.default_rng(2).lognormal(0, 0.5, len(graphs))
-    model = LinearBaseline().fit(graphs, noise * np.array([physical_ms(graph) for graph in graphs]))
+    model = WorkRegression().fit(graphs, noise * np.array([physical_ms(graph) for graph in graphs]))
     assert (model.coefficients >= 0).all()
     assert (model.predict(graphs) > 0).all()
     assert model.coefficients[3 + OpClass.SOFTMAX] == 0  # a class that no graph has
@@ -68,15 +69,15 @@ def test_operator_counts_learn_a_table_of_latencies(graphs):
 
     latency_ms = np.array([latency(graph) for graph in graphs])
     fitted, held_out = graphs[:150], graphs[150:]
-    counts = OperatorCountBaseline(alpha=1e-10).fit(fitted, latency_ms[:150])
+    counts = OperatorCountRegression(alpha=1e-10).fit(fitted, latency_ms[:150])
     assert counts.predict(held_out) == pytest.approx(latency_ms[150:], rel=1e-3)
-    linear = LinearBaseline().fit(fitted, latency_ms[:150]).predict(held_out)
+    linear = WorkRegression().fit(fitted, latency_ms[:150]).predict(held_out)
     assert np.abs(linear / latency_ms[150:] - 1).mean() > 0.1
 
 
 def test_operators_never_seen_count_as_nothing_and_latencies_stay_positive(graphs):
     latency_ms = np.array([physical_ms(graph) for graph in graphs])
-    model = OperatorCountBaseline().fit(graphs, latency_ms)
+    model = OperatorCountRegression().fit(graphs, latency_ms)
     strange = to_arrays(OpGraph("s", [Node("x", "Softmax", OpClass.SOFTMAX, output_bytes=4)]))
     empty = to_arrays(OpGraph("e"))
     assert model.predict([strange])[0] == model.predict([empty])[0] > 0
@@ -84,7 +85,7 @@ def test_operators_never_seen_count_as_nothing_and_latencies_stay_positive(graph
     assert model.predict([graphs[0].at_batch(3)])[0] == model.predict([empty])[0]
 
 
-@pytest.mark.parametrize("model", [LinearBaseline, OperatorCountBaseline])
+@pytest.mark.parametrize("model", [WorkRegression, OperatorCountRegression])
 @pytest.mark.parametrize(
     ("latency_ms", "complaint"),
     [
