@@ -9,10 +9,11 @@ from __future__ import annotations
 import importlib
 import io
 import logging
+import os
 import sys
 import warnings
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 import onnx
@@ -102,10 +103,13 @@ def _by_tracing(module: torch.nn.Module, arguments: tuple) -> onnx.ModelProto:
 
 
 def _by_capture(module: torch.nn.Module, arguments: tuple) -> onnx.ModelProto:
-    """By torch.export, which follows control flow that tracing cannot; takes ten times as long."""
+    """By torch.export, which follows what tracing cannot; takes ten times as long."""
     import torch
 
-    return torch.onnx.export(module, arguments, dynamo=True, opset_version=_OPSET, verbose=False).model_proto
+    # Its optimisation would fold batch normalisation into convolutions.
+    return torch.onnx.export(
+        module, arguments, dynamo=True, opset_version=_OPSET, verbose=False, optimize=False
+    ).model_proto
 
 
 @contextmanager
@@ -128,15 +132,25 @@ def _for_inference(module: torch.nn.Module) -> Iterator[None]:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Without the exporter's remarks about itself."""
+    """Without the exporter's remarks about itself, and the graphs that it prints when it gives up."""
+    import torch
+
     logger = logging.getLogger("torch.onnx")
     level = logger.level
     logger.setLevel(logging.ERROR)
+    with suppress(AttributeError):  # where a later torch has no such setting, it has no such output
+        torch._C._jit_set_onnx_log_output_stream("stderr")
+    sys.stderr.flush()
+    errors, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
     try:
+        os.dup2(nowhere, 2)  # its compiled half writes past sys.stderr
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             yield
     finally:
+        os.dup2(errors, 2)
+        os.close(errors)
+        os.close(nowhere)
         logger.setLevel(level)
 
 
