@@ -27,3 +27,7 @@ class MeasureError(GnnperfError):
 
 class TuningError(GnnperfError):
     """A study or its storage cannot be used."""
+
+
+class ResultsError(GnnperfError):
+    """A table of predictions cannot be written, or a run not be gone on with."""
