@@ -40,8 +40,8 @@ class _Bar:
         self._bar.start()
         self._task = self._bar.add_task("", total=tasks, completed=-1)
 
-    def step(self, method: str, fold: str) -> None:
-        self._bar.update(self._task, advance=1, description=f"{method}, {fold}")
+    def step(self, task: str) -> None:
+        self._bar.update(self._task, advance=1, description=task)
 
     def stop(self) -> None:
         self._bar.stop()

@@ -16,9 +16,11 @@ from gnnperf.datasets.dataset import Dataset
 from gnnperf.datasets.readers.resperfnet import is_test_layer, read_layers
 from gnnperf.datasets.schema import concatenate
 from gnnperf.errors import GnnperfError
+from gnnperf.evaluation.benchmark.cross_device import cross_device
 from gnnperf.evaluation.benchmark.fitted import FittedBaseline
 from gnnperf.evaluation.benchmark.method import Method
 from gnnperf.evaluation.benchmark.ours import Gnnperf, GnnperfLayers, HeldOutPredictors
+from gnnperf.evaluation.benchmark.prediction_cache import PredictionCache
 from gnnperf.evaluation.benchmark.result import Benchmark
 from gnnperf.evaluation.benchmark.run import BenchmarkProgress, run_benchmark
 from gnnperf.evaluation.benchmark.training_rows import Learns, TrainingRows
@@ -85,7 +87,11 @@ def benchmark_suite(inputs: Inputs, only: tuple[str, ...] = (), progress: Benchm
             "gnnperf-untold and gnnperf-layers on families other than the headline's: give --folds, of a finished "
             "`gnnperf evaluate families`"
         )
-    result = run_benchmark(methods, truth_rows(inputs.resperfnet), inputs.cache, progress)
+    cache = PredictionCache(inputs.cache)
+    result = run_benchmark(methods, truth_rows(inputs.resperfnet), cache, progress)
+    if dataset is not None and not only:
+        result.cross_device, missing = cross_device(dataset, inputs.device_folds, cache, progress)
+        notes += missing
     result.notes = notes
     return result
 
