@@ -6,13 +6,15 @@ from collections.abc import Iterable
 
 import pandas as pd
 
-from gnnperf.datasets.splits import split_by_device
+from gnnperf.datasets.splits import sample_models, split_by_device
 from gnnperf.devices import Device, get_device
-from gnnperf.evaluation.protocols.folds import Fold, refuse_no_folds, to_score, without_families
+from gnnperf.evaluation.protocols.folds import Fold, refuse_no_folds, whole_models, without_families
 from gnnperf.training.config import TrainingConfig
 
 GENERATION = "generation-"
 """What the names of folds that leave out a whole architecture begin with; the others are named by their device."""
+
+_NETWORKS = 100  # of a search space that are scored, on each of a dozen devices
 
 
 def device_folds(frame: pd.DataFrame, config: TrainingConfig, *devices: str) -> list[Fold]:
@@ -21,7 +23,7 @@ def device_folds(frame: pd.DataFrame, config: TrainingConfig, *devices: str) -> 
     A fold's devices are kept out of training in every row, single layers too, so that neither an effect of theirs nor
     a campaign on them is learned: they are predicted like a device that a file describes. Kin are other devices of the
     same architecture on which whole networks were measured. Boards that carry the same chip at the same clock (V100
-    PCIe with 16 and 32 GB) are left out together, in one fold.
+    PCIe with 16 and 32 GB) are left out together, in one fold. Of a search space 100 networks are scored on each device.
 
     Args:
         frame: rows of the schema.
@@ -39,7 +41,8 @@ def device_folds(frame: pd.DataFrame, config: TrainingConfig, *devices: str) -> 
 
     def fold(name: str, left_out: Iterable[Device], tested: Iterable[Device]) -> Fold:
         train, held = split_by_device(split.train, [device.slug for device in left_out])
-        return Fold(name, names, train, pd.concat([to_score(held, device.slug, config.seed) for device in tested]))
+        rows = [sample_models(whole_models(held, device.slug), _NETWORKS, config.seed) for device in tested]
+        return Fold(name, names, train, pd.concat(rows))
 
     folds = []
     for device in scored:
