@@ -7,7 +7,7 @@ import sys
 import typer
 
 from gnnperf import __version__
-from gnnperf.cli import calibrate, data, devices, evaluate, inspect, measure, predict, train, tune, zoo
+from gnnperf.cli import calibrate, data, devices, evaluate, inspect, measure, predict, sweep, train, tune, zoo
 
 app = typer.Typer(
     name="gnnperf",
@@ -33,6 +33,7 @@ def _options(
 
 
 app.command("predict", epilog=predict.EPILOG)(predict.predict)
+app.command("sweep", epilog=sweep.EPILOG)(sweep.sweep)
 app.command("inspect")(inspect.inspect_model)
 app.add_typer(devices.app, name="devices")
 app.add_typer(zoo.app, name="zoo")

@@ -28,8 +28,8 @@ def with_scaling(scored: pd.DataFrame, folds: Sequence[Fold], dataset: Dataset) 
     nearest device that the fold was trained on, times the ratio of the network's rooflines on the two devices: every
     operator scales by the ratio of the peaks or of the bandwidths, whichever bounds it.
 
-    ``carried_ms``: :class:`gnnperf.baselines.roofline_regression.RooflineRegression`, whose shares of peak and bandwidth
-    and launch cost are fitted on whole networks of the nearest device with five of that phase and precision.
+    ``carried_ms``: :class:`gnnperf.baselines.roofline_regression.RooflineRegression`, whose shares of peak and
+    bandwidth and launch cost are fitted on whole networks of the nearest device with five of that phase and precision.
 
     Nearest is of the same architecture, if there is one, and then of the smallest largest log ratio of peak, bandwidth
     and multiprocessors.

@@ -23,7 +23,7 @@ def device_folds(frame: pd.DataFrame, config: TrainingConfig, *devices: str) -> 
     A fold's devices are kept out of training in every row, single layers too, so that neither an effect of theirs nor
     a campaign on them is learned: they are predicted like a device that a file describes. Kin are other devices of the
     same architecture on which whole networks were measured. Boards that carry the same chip at the same clock (V100
-    PCIe with 16 and 32 GB) are left out together, in one fold. Of a search space 100 networks are scored on each device.
+    PCIe with 16 and 32 GB) are left out together, in one fold. Of each search space 100 networks are scored.
 
     Args:
         frame: rows of the schema.
