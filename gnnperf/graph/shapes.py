@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from functools import cache
-from math import prod
 
 import numpy as np
 import onnx
 from onnx import TensorProto, numpy_helper
 from onnx.shape_inference import infer_node_outputs, infer_shapes
 
-from gnnperf.graph.dims import MAX_RANK, write_input_shapes
+from gnnperf.graph.dims import write_input_shapes
+from gnnperf.graph.shape_rules import RULES
+from gnnperf.graph.tensor_types import Shape, TensorType, tensor_type
 from gnnperf.graph.traced import STANDARD_DOMAINS, Operator, TracedTensor
 from gnnperf.graph.values import tensor_value
-
-Shape = tuple[int, ...]
 
 # Not inferred for the whole graph at once, because the onnx package then ends the process: where a Slice, maybe in a
 # body, meets a negative size, as it comes from a window larger than its input; where the input of others has no type.
@@ -25,33 +23,6 @@ _LEFT_TO_TRACING = frozenset(
     | {"DictVectorizer", "EyeLike", "GatherND", "LabelEncoder", "RegexFullMatch", "TreeEnsemble"}
 )
 _FIRST_OPSET_WITH_INFERENCE = 7  # of most operators; Upsample's is the last
-
-
-@dataclass(slots=True)
-class TensorType:
-    """Element type and shape; the shape is None where it is not static, ``sequence`` marks what has none."""
-
-    dtype: int
-    shape: Shape | None
-    sequence: bool = False
-
-
-def tensor_type(proto: onnx.TypeProto, named: dict[str, int] | None = None) -> TensorType:
-    """Read a type; dimensions in ``named`` take the value there."""
-    if not proto.HasField("tensor_type"):
-        return TensorType(TensorProto.UNDEFINED, None, sequence=proto.WhichOneof("value") is not None)
-    tensor = proto.tensor_type
-    if not tensor.HasField("shape") or len(tensor.shape.dim) > MAX_RANK:
-        return TensorType(tensor.elem_type, None)
-    shape = []
-    for dim in tensor.shape.dim:
-        size = dim.dim_value
-        if not size and not dim.HasField("dim_value"):
-            size = named.get(dim.dim_param, -1) if named else -1
-        if size < 0:
-            return TensorType(tensor.elem_type, None)
-        shape.append(size)
-    return TensorType(tensor.elem_type, tuple(shape))
 
 
 def infer_types(model: onnx.ModelProto, input_shapes: Mapping[str, Shape | None]) -> dict[str, TensorType]:
@@ -99,7 +70,7 @@ class OperatorInference:
 
     def infer(self, operator: Operator) -> list[TensorType] | None:
         """Types of the outputs in order, None if they do not follow from what is known."""
-        rule = _RULES.get(operator.op)
+        rule = RULES.get(operator.op)
         if rule is not None:
             try:
                 types = rule(operator)
@@ -179,13 +150,17 @@ _SHAPED_AS: dict[str, tuple[str, tuple[int, ...]]] = {
     "com.microsoft.NhwcMaxPool": ("MaxPool", (0,)),
     "com.microsoft.QLinearAveragePool": ("AveragePool", (0,)),
     "com.microsoft.QLinearGlobalAveragePool": ("GlobalAveragePool", (0,)),
-    "com.microsoft.QLinearReduceMean": ("ReduceMean", (0,)),
+    "com.microsoft.GridSample": ("GridSample", (0, 1)),
+    "com.microsoft.MaxpoolWithMask": ("MaxPool", (0,)),
+    "com.microsoft.NhwcConv": ("Conv", (0, 1, 2)),
+    "com.microsoft.QLinearConv": ("Conv", (0, 3, 8)),
+    "com.microsoft.Range": ("Range", (0, 1, 2)),
     "com.microsoft.Pad": ("Pad", (0, 1, 2)),
     "com.microsoft.ConvTransposeWithDynamicPads": ("ConvTranspose", (0, 1)),
 }
 
 
-_CHANNELS_LAST = frozenset({"com.microsoft.NhwcFusedConv", "com.microsoft.NhwcMaxPool"})
+_CHANNELS_LAST = frozenset({"com.microsoft.NhwcConv", "com.microsoft.NhwcFusedConv", "com.microsoft.NhwcMaxPool"})
 
 
 def _as_standard(operator: Operator) -> tuple[onnx.NodeProto, list[TracedTensor | None]] | None:
@@ -208,248 +183,3 @@ def _as_standard(operator: Operator) -> tuple[onnx.NodeProto, list[TracedTensor 
 def is_channels_last(operator: Operator) -> bool:
     """Whether a convolution or pooling has its channels in the last dimension."""
     return operator.op in _CHANNELS_LAST or bool(operator.attributes.get("channels_last"))
-
-
-# Rules of our own: operators outside ai.onnx, and the few standard ones that its inference leaves open.
-
-
-def _like_first(operator: Operator) -> list[TensorType] | None:
-    tensor = operator.inputs[0]
-    return [TensorType(tensor.dtype, tensor.shape)] + [TensorType(tensor.dtype, None)] * (len(operator.outputs) - 1)
-
-
-def _all_like_first(operator: Operator) -> list[TensorType] | None:
-    tensor = operator.inputs[0]
-    return [TensorType(tensor.dtype, tensor.shape)] * len(operator.outputs)
-
-
-def _dropout(operator: Operator) -> list[TensorType] | None:
-    tensor = operator.inputs[0]
-    return [TensorType(tensor.dtype, tensor.shape), TensorType(TensorProto.BOOL, tensor.shape)]
-
-
-def _skip_layer_norm(operator: Operator) -> list[TensorType] | None:
-    tensor = operator.inputs[0]
-    statistics = None if tensor.shape is None else (*tensor.shape[:-1], 1)
-    same = TensorType(tensor.dtype, tensor.shape)
-    return [same, TensorType(TensorProto.FLOAT, statistics), TensorType(TensorProto.FLOAT, statistics), same]
-
-
-def _broadcast(*positions: int) -> Callable[[Operator], list[TensorType] | None]:
-    def rule(operator: Operator) -> list[TensorType] | None:
-        shapes = [operator.input_shape(i) for i in positions]
-        if None in shapes:
-            return None
-        return [TensorType(operator.inputs[0].dtype, np.broadcast_shapes(*shapes))]
-
-    return rule
-
-
-def _matmul(operator: Operator) -> list[TensorType] | None:
-    a, b = operator.input_shape(0), operator.input_shape(1)
-    if not a or not b or min(len(a), len(b)) < 2:
-        return None
-    if operator.attributes.get("transA"):
-        a = (*a[:-2], a[-1], a[-2])
-    if operator.attributes.get("transB"):
-        b = (*b[:-2], b[-1], b[-2])
-    return [TensorType(operator.inputs[0].dtype, (*np.broadcast_shapes(a[:-2], b[:-2]), a[-2], b[-1]))]
-
-
-def _quantised_matmul(dtype: int) -> Callable[[Operator], list[TensorType] | None]:
-    def rule(operator: Operator) -> list[TensorType] | None:
-        types = _matmul(operator)
-        return None if types is None else [TensorType(dtype, types[0].shape)]
-
-    return rule
-
-
-def _quantised_gemm(operator: Operator) -> list[TensorType] | None:
-    a, b = operator.input_shape(0), operator.input_shape(3)
-    if a is None or b is None:
-        return None
-    rows, columns = a[1 if operator.attributes.get("transA") else 0], b[0 if operator.attributes.get("transB") else 1]
-    dtype = operator.inputs[0].dtype if operator.input(7) else TensorProto.FLOAT
-    return [TensorType(dtype, (rows, columns))]
-
-
-def _block_quantised_matmul(operator: Operator) -> list[TensorType] | None:
-    tensor = operator.inputs[0]
-    return None if tensor.shape is None else [TensorType(tensor.dtype, (*tensor.shape[:-1], operator.attributes["N"]))]
-
-
-def _attention(operator: Operator) -> list[TensorType] | None:
-    tensor, weight = operator.inputs[0], operator.input_shape(1)
-    if tensor.shape is None or weight is None:
-        return None
-    sizes = operator.attributes.get("qkv_hidden_sizes")
-    hidden = sizes[2] if sizes else weight[1] // 3
-    return [TensorType(tensor.dtype, (*tensor.shape[:-1], hidden)), TensorType(tensor.dtype, None)]
-
-
-def _multi_head_attention(operator: Operator) -> list[TensorType] | None:
-    query, value = operator.inputs[0], operator.input(2)
-    if query.shape is None or query.rank != 3:
-        return None
-    hidden = value.shape[2] if value is not None and value.rank == 3 else query.shape[2]
-    types = [TensorType(query.dtype, (*query.shape[:2], hidden))]
-    present = operator.input(1)
-    if present is not None and present.rank == 3 and value is not None and value.rank == 3:
-        heads, past = operator.attributes["num_heads"], operator.input_shape(6)
-        length = present.shape[1] + (past[2] if past else 0)
-        for tensor in (present, value):
-            types.append(TensorType(query.dtype, (query.shape[0], heads, length, tensor.shape[2] // heads)))
-    return types
-
-
-def _group_query_attention(operator: Operator) -> list[TensorType] | None:
-    query, key = operator.inputs[0], operator.input(1)
-    if query.shape is None:
-        return None
-    heads, kv_heads = operator.attributes["num_heads"], operator.attributes["kv_num_heads"]
-    batch, length, width = query.shape
-    head_size = width // heads if key is not None else width // (heads + 2 * kv_heads)
-    past = operator.input_shape(3)
-    cache = TensorType(query.dtype, (batch, kv_heads, length + (past[2] if past else 0), head_size))
-    return [TensorType(query.dtype, (batch, length, heads * head_size)), cache, cache]
-
-
-def _dynamic_quantised_lstm(operator: Operator) -> list[TensorType] | None:
-    source, hidden = operator.inputs[0], operator.attributes["hidden_size"]
-    if source.shape is None:
-        return None
-    steps, batch, _ = source.shape
-    directions = 2 if operator.attributes.get("direction") == b"bidirectional" else 1
-    state = TensorType(source.dtype, (directions, batch, hidden))
-    return [TensorType(source.dtype, (steps, directions, batch, hidden)), state, state]
-
-
-def _embed_layer_norm(operator: Operator) -> list[TensorType] | None:
-    ids, table = operator.inputs[0], operator.inputs[2]
-    if ids.shape is None or table.shape is None:
-        return None
-    embedded = TensorType(table.dtype, (*ids.shape, table.shape[1]))
-    return [embedded, TensorType(TensorProto.INT32, ids.shape[:1]), embedded]
-
-
-def _quantised_concat(operator: Operator) -> list[TensorType] | None:
-    parts = operator.inputs[2::3]
-    if any(part is None or part.shape is None for part in parts):
-        return None
-    shape, axis = list(parts[0].shape), operator.attributes["axis"]
-    shape[axis] = sum(part.shape[axis] for part in parts)
-    return [TensorType(parts[0].dtype, tuple(shape))]
-
-
-def _reshape_by_attribute(operator: Operator) -> list[TensorType] | None:
-    """Reshape before opset 5; later its target is an input, which ONNX's own inference handles."""
-    source, target = operator.inputs[0], operator.attributes.get("shape")
-    if target is None or source.shape is None or len(target) > MAX_RANK:
-        return None
-    sizes = [source.shape[axis] if size == 0 else size for axis, size in enumerate(target)]
-    known = prod(size for size in sizes if size != -1)
-    return [TensorType(source.dtype, tuple(source.elements // known if size == -1 else size for size in sizes))]
-
-
-def _gather_nd(operator: Operator) -> list[TensorType] | None:
-    """GatherND; ONNX's own inference reads outside its memory where the indices have a negative size."""
-    data, indices, batch_dims = operator.inputs[0], operator.input_shape(1), operator.attributes.get("batch_dims", 0)
-    if not data.shape or not indices or not 0 <= batch_dims <= len(data.shape) - indices[-1]:
-        return None
-    return [TensorType(data.dtype, (*indices[:-1], *data.shape[batch_dims + indices[-1] :]))]
-
-
-def _classifier(operator: Operator) -> list[TensorType] | None:
-    shape, attributes = operator.input_shape(0), operator.attributes
-    if shape is None:
-        return None
-    labels = next((attributes[k] for k in attributes if k.startswith("classlabels_") or k == "classes"), [])
-    rows = shape[0] if len(shape) > 1 else 1
-    classes = max(len(labels), len(attributes.get("intercepts", ())), 1)
-    label_type = TensorProto.STRING if "classlabels_strings" in attributes else TensorProto.INT64
-    return [TensorType(label_type, (rows,)), TensorType(TensorProto.FLOAT, (rows, classes))]
-
-
-def _regressor(operator: Operator) -> list[TensorType] | None:
-    shape, attributes = operator.input_shape(0), operator.attributes
-    if shape is None:
-        return None
-    targets = attributes.get("targets", attributes.get("n_targets", 1))
-    return [TensorType(TensorProto.FLOAT, (shape[0] if len(shape) > 1 else 1, targets))]
-
-
-def _float_like_first(operator: Operator) -> list[TensorType] | None:
-    return [TensorType(TensorProto.FLOAT, operator.input_shape(0))]
-
-
-def _zip_map(operator: Operator) -> list[TensorType] | None:
-    return [TensorType(TensorProto.UNDEFINED, None, sequence=True)]
-
-
-def _feature_vectorizer(operator: Operator) -> list[TensorType] | None:
-    shapes = [operator.input_shape(i) for i in range(len(operator.inputs))]
-    if any(not shape for shape in shapes):
-        return None
-    return [TensorType(TensorProto.FLOAT, (shapes[0][0], sum(prod(shape[1:]) for shape in shapes)))]
-
-
-_RULES: dict[str, Callable[[Operator], list[TensorType] | None]] = {
-    "Dropout": _dropout,
-    "GatherND": _gather_nd,
-    "Reshape": _reshape_by_attribute,
-    "SimplifiedLayerNormalization": _like_first,
-    "SkipLayerNormalization": _skip_layer_norm,
-    "SkipSimplifiedLayerNormalization": _skip_layer_norm,
-    "com.microsoft.SkipLayerNormalization": _skip_layer_norm,
-    "com.microsoft.SkipSimplifiedLayerNormalization": _skip_layer_norm,
-    "com.microsoft.SimplifiedLayerNormalization": _like_first,
-    "com.microsoft.LayerNormalization": _like_first,
-    "com.microsoft.GroupNorm": _like_first,
-    "com.microsoft.SkipGroupNorm": _all_like_first,
-    "com.microsoft.Gelu": _like_first,
-    "com.microsoft.FastGelu": _like_first,
-    "com.microsoft.BiasGelu": _like_first,
-    "com.microsoft.QuickGelu": _like_first,
-    "com.microsoft.BiasSoftmax": _like_first,
-    "com.microsoft.BiasDropout": _dropout,
-    "com.microsoft.BiasAdd": _like_first,
-    "com.microsoft.RotaryEmbedding": _like_first,
-    "com.microsoft.QLinearSigmoid": _like_first,
-    "com.microsoft.QLinearLeakyRelu": _like_first,
-    "com.microsoft.QLinearSoftmax": _like_first,
-    "com.microsoft.QLinearAdd": _broadcast(0, 3),
-    "com.microsoft.QLinearMul": _broadcast(0, 3),
-    "com.microsoft.QLinearConcat": _quantised_concat,
-    "com.microsoft.nchwc.ReorderInput": _like_first,
-    "com.microsoft.nchwc.ReorderOutput": _like_first,
-    "com.microsoft.FusedMatMul": _matmul,
-    "com.microsoft.TransposeMatMul": _matmul,
-    "com.microsoft.QGemm": _quantised_gemm,
-    "com.microsoft.DynamicQuantizeMatMul": _quantised_matmul(TensorProto.FLOAT),
-    "com.microsoft.MatMulIntegerToFloat": _quantised_matmul(TensorProto.FLOAT),
-    "com.microsoft.MatMulInteger16": _quantised_matmul(TensorProto.INT32),
-    "com.microsoft.MatMulNBits": _block_quantised_matmul,
-    "com.microsoft.MatMulBnb4": _block_quantised_matmul,
-    "com.microsoft.Attention": _attention,
-    "com.microsoft.QAttention": _attention,
-    "com.microsoft.MultiHeadAttention": _multi_head_attention,
-    "com.microsoft.GroupQueryAttention": _group_query_attention,
-    "com.microsoft.DynamicQuantizeLSTM": _dynamic_quantised_lstm,
-    "com.microsoft.EmbedLayerNormalization": _embed_layer_norm,
-    "com.microsoft.QuantizeLinear": lambda operator: [
-        TensorType(operator.inputs[2].dtype if operator.input(2) else TensorProto.UINT8, operator.input_shape(0))
-    ],
-    "com.microsoft.DequantizeLinear": _float_like_first,
-    "ai.onnx.ml.LinearClassifier": _classifier,
-    "ai.onnx.ml.SVMClassifier": _classifier,
-    "ai.onnx.ml.TreeEnsembleClassifier": _classifier,
-    "ai.onnx.ml.LinearRegressor": _regressor,
-    "ai.onnx.ml.SVMRegressor": _regressor,
-    "ai.onnx.ml.TreeEnsembleRegressor": _regressor,
-    "ai.onnx.ml.Scaler": _float_like_first,
-    "ai.onnx.ml.Normalizer": _float_like_first,
-    "ai.onnx.ml.Imputer": _like_first,
-    "ai.onnx.ml.Binarizer": _like_first,
-    "ai.onnx.ml.FeatureVectorizer": _feature_vectorizer,
-    "ai.onnx.ml.ZipMap": _zip_map,
-}

@@ -12,7 +12,8 @@ from onnx import TensorProto, helper
 from gnnperf.errors import ModelFileError
 from gnnperf.graph.absent_weights import complete_weight_shapes
 from gnnperf.graph.dims import MAX_RANK, MAX_TENSOR_ELEMENTS, InputDims
-from gnnperf.graph.shapes import OperatorInference, TensorType, infer_types, tensor_type
+from gnnperf.graph.shapes import OperatorInference, infer_types
+from gnnperf.graph.tensor_types import TensorType, tensor_type
 from gnnperf.graph.traced import Operator, TracedTensor, qualified_name
 from gnnperf.graph.values import constant_value, evaluate, tensor_value
 

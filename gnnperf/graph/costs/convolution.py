@@ -9,8 +9,8 @@ from gnnperf.graph.opgraph import Node, OpClass
 from gnnperf.graph.shapes import is_channels_last
 from gnnperf.graph.traced import Operator
 
-_WEIGHT_POSITION = {"QLinearConv": 3}
-_BIAS_POSITION = {"QLinearConv": 8, "DeformConv": 3}
+_WEIGHT_POSITION = {"QLinearConv": 3, "com.microsoft.QLinearConv": 3}
+_BIAS_POSITION = {"QLinearConv": 8, "com.microsoft.QLinearConv": 8, "DeformConv": 3}
 _RESAMPLING_FLOPS = {"linear": 8, "bilinear": 8, "cubic": 32, "bicubic": 32}
 
 
@@ -108,7 +108,7 @@ def batch_normalization(operator: Operator, node: Node) -> None:
 
 def resampling(operator: Operator, node: Node) -> None:
     """Resize, Upsample and GridSample by their interpolation."""
-    mode = operator.attributes.get("mode", b"linear" if operator.op == "GridSample" else b"nearest")
+    mode = operator.attributes.get("mode", b"linear" if "GridSample" in operator.op else b"nearest")
     _channels(operator, node)
     node.flops = prod(operator.output_shape or (0,)) * _RESAMPLING_FLOPS.get(mode.decode(), 0)
 

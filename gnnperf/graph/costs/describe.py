@@ -9,7 +9,7 @@ from onnx import TensorProto
 
 from gnnperf.errors import ModelFileError
 from gnnperf.graph.costs import tables
-from gnnperf.graph.costs.attention import attention
+from gnnperf.graph.costs.attention import attention, linear_attention
 from gnnperf.graph.costs.classical import classical
 from gnnperf.graph.costs.convolution import (
     batch_normalization,
@@ -20,7 +20,8 @@ from gnnperf.graph.costs.convolution import (
     resampling,
     transposed_convolution,
 )
-from gnnperf.graph.costs.products import block_quantised_product, einsum, matrix_product
+from gnnperf.graph.costs.experts import mixture_of_experts
+from gnnperf.graph.costs.products import distance_matrix, einsum, matrix_product, packed_weight_product
 from gnnperf.graph.costs.recurrent import recurrent
 from gnnperf.graph.opgraph import Node, OpClass
 from gnnperf.graph.traced import Operator
@@ -196,25 +197,41 @@ def _embedding_layer_norm(operator: Operator, node: Node) -> None:
 
 _RULES: dict[str, Rule] = {
     **dict.fromkeys(["Conv", "ConvInteger", "QLinearConv", "DeformConv", "CausalConvWithState"], convolution),
-    **dict.fromkeys([_MS + "FusedConv", _MS + "NhwcFusedConv", _MS + "nchwc.Conv"], convolution),
+    **dict.fromkeys([_MS + "FusedConv", _MS + "NhwcFusedConv", _MS + "nchwc.Conv", _MS + "NhwcConv"], convolution),
+    **dict.fromkeys([_MS + "QLinearConv", _MS + "CausalConvWithState"], convolution),
     **dict.fromkeys(["ConvTranspose", _MS + "ConvTransposeWithDynamicPads"], transposed_convolution),
     **dict.fromkeys(["Gemm", "MatMul", "MatMulInteger", "QLinearMatMul"], matrix_product),
     **dict.fromkeys([_MS + "FusedGemm", _MS + "FusedMatMul", _MS + "TransposeMatMul", _MS + "QGemm"], matrix_product),
     **dict.fromkeys([_MS + "DynamicQuantizeMatMul", _MS + "MatMulIntegerToFloat"], matrix_product),
-    _MS + "MatMulInteger16": matrix_product,
-    **dict.fromkeys([_MS + "MatMulNBits", _MS + "MatMulBnb4"], block_quantised_product),
+    **dict.fromkeys([_MS + "MatMulInteger16", _MS + "FusedMatMulActivation", _MS + "GemmFastGelu"], matrix_product),
+    **dict.fromkeys([_MS + "GemmFloat8", _MS + "SparseToDenseMatMul", _MS + "QOrderedMatMul"], matrix_product),
+    **dict.fromkeys([_MS + "MatMulNBits", _MS + "MatMulBnb4", _MS + "MatMulNBitsQkv"], packed_weight_product),
+    **dict.fromkeys([_MS + "MatMulNBitsMlp", _MS + "MatMulNBitsQLoRA", _MS + "MatMulPacked"], packed_weight_product),
+    **dict.fromkeys([_MS + "MatMulBlockQuantizedFp4Weight", _MS + "MatMulFpQ4"], packed_weight_product),
+    _MS + "MatMulBlockQuantizedFp8Weight": packed_weight_product,
+    _MS + "CDist": distance_matrix,
+    **dict.fromkeys([_MS + "MoE", _MS + "QMoE"], mixture_of_experts),
     "Einsum": einsum,
     **dict.fromkeys(["LSTM", "GRU", "RNN", _MS + "DynamicQuantizeLSTM"], recurrent),
-    **dict.fromkeys(["Attention", "LinearAttention", "ai.onnx.preview.FlexAttention"], attention),
+    **dict.fromkeys(["Attention", "ai.onnx.preview.FlexAttention"], attention),
+    **dict.fromkeys(["LinearAttention", _MS + "LinearAttention"], linear_attention),
     **dict.fromkeys([_MS + "Attention", _MS + "QAttention", _MS + "MultiHeadAttention"], attention),
-    _MS + "GroupQueryAttention": attention,
+    **dict.fromkeys(
+        (
+            _MS + name
+            for name in "DecoderAttention DecoderMaskedMultiHeadAttention DecoderMaskedSelfAttention "
+            "GroupQueryAttention LongformerAttention PackedAttention PackedMultiHeadAttention "
+            "PagedAttention QOrderedAttention QOrderedLongformerAttention SparseAttention".split()
+        ),
+        attention,
+    ),
     **dict.fromkeys(["MaxPool", "AveragePool", "LpPool", "MaxUnpool", "MaxRoiPool", "RoiAlign"], pooling),
-    _MS + "NhwcMaxPool": pooling,
+    **dict.fromkeys([_MS + "NhwcMaxPool", _MS + "MaxpoolWithMask"], pooling),
     **dict.fromkeys([_MS + "QLinearAveragePool", _MS + "nchwc.MaxPool", _MS + "nchwc.AveragePool"], pooling),
     **dict.fromkeys(["GlobalAveragePool", "GlobalMaxPool", "GlobalLpPool"], global_pooling),
     **dict.fromkeys([_MS + "nchwc.GlobalAveragePool", _MS + "nchwc.GlobalMaxPool"], global_pooling),
     _MS + "QLinearGlobalAveragePool": global_pooling,
-    _MS + "EmbedLayerNormalization": _embedding_layer_norm,
+    **dict.fromkeys([_MS + "EmbedLayerNormalization", _MS + "QEmbedLayerNormalization"], _embedding_layer_norm),
 }
 _RULES_BY_CLASS: dict[OpClass, Rule] = {
     OpClass.ACTIVATION: _per_output(tables.ACTIVATION_FLOPS),
@@ -232,10 +249,13 @@ _RULE_CLASSES: dict[Rule, OpClass] = {
     convolution: OpClass.CONV,
     transposed_convolution: OpClass.CONV_TRANSPOSE,
     matrix_product: OpClass.MATMUL,
-    block_quantised_product: OpClass.GEMM,
+    packed_weight_product: OpClass.GEMM,
+    distance_matrix: OpClass.MATMUL,
+    mixture_of_experts: OpClass.GEMM,
     einsum: OpClass.MATMUL,
     recurrent: OpClass.RECURRENT,
     attention: OpClass.ATTENTION,
+    linear_attention: OpClass.ATTENTION,
     pooling: OpClass.POOLING,
     global_pooling: OpClass.GLOBAL_POOLING,
     _embedding_layer_norm: OpClass.EMBEDDING,

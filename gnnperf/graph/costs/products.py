@@ -5,11 +5,13 @@ from __future__ import annotations
 from math import prod
 
 from gnnperf.graph.opgraph import Node, OpClass
+from gnnperf.graph.product_shapes import packed_weight_columns, product_operands
 from gnnperf.graph.traced import Operator
 
-_SECOND_OPERAND = {"QLinearMatMul": 3, "com.microsoft.QGemm": 3}
+_SECOND_OPERAND = {"QLinearMatMul": 3, "com.microsoft.QGemm": 3, "com.microsoft.QOrderedMatMul": 2}
 _BIAS = {"Gemm": 2, "com.microsoft.FusedGemm": 2, "com.microsoft.QGemm": 6, "com.microsoft.DynamicQuantizeMatMul": 4,
-         "com.microsoft.MatMulIntegerToFloat": 6, "com.microsoft.MatMulNBits": 5}  # fmt: skip
+         "com.microsoft.MatMulIntegerToFloat": 6, "com.microsoft.MatMulNBits": 5, "com.microsoft.GemmFloat8": 2,
+         "com.microsoft.GemmFastGelu": 2, "com.microsoft.QOrderedMatMul": 5}  # fmt: skip
 
 
 def matrix_product(operator: Operator, node: Node) -> None:
@@ -20,11 +22,7 @@ def matrix_product(operator: Operator, node: Node) -> None:
     if left is None or right is None or not left.shape or not right.shape:
         node.resolved = False
         return
-    a, b = left.shape, right.shape
-    if operator.attributes.get("transA"):
-        a = (*a[:-2], a[-1], a[-2])
-    if operator.attributes.get("transB"):
-        b = (*b[:-2], b[-1], b[-2])
+    a, b = product_operands(operator, left.shape, right.shape)
     a = a if len(a) > 1 else (1, *a)
     b = b if len(b) > 1 else (*b, 1)
     rows, depth, columns = a[-2], a[-1], b[-1]
@@ -38,15 +36,24 @@ def matrix_product(operator: Operator, node: Node) -> None:
     _fill(operator, node, rows, columns, depth, count)
 
 
-def block_quantised_product(operator: Operator, node: Node) -> None:
-    """A product by a weight matrix of four or so bits, whose sizes stand in attributes."""
+def packed_weight_product(operator: Operator, node: Node) -> None:
+    """A product by one or several weight matrices of eight bits and fewer, packed in a form that hides their sizes.
+
+    Operators that also normalise, activate or have a low-rank adapter count their products by the full weight alone.
+    """
     node.op_class = OpClass.GEMM
-    source = operator.input_shape(0)
-    if not source:
+    source, columns = operator.input_shape(0), packed_weight_columns(operator)
+    if not source or columns is None:
         node.resolved = False
         return
-    depth, columns = operator.attributes["K"], operator.attributes["N"]
-    _fill(operator, node, prod(source) // depth, columns, depth, 1)
+    _fill(operator, node, prod(source[:-1]), columns, source[-1], 1)
+
+
+def distance_matrix(operator: Operator, node: Node) -> None:
+    """``com.microsoft.CDist``: every row of A against every row of B; difference, square, sum."""
+    (rows, depth), (columns, _) = operator.input_shape(0), operator.input_shape(1)
+    _fill(operator, node, rows, columns, depth, 1)
+    node.flops = 3 * node.macs
 
 
 def _fill(operator: Operator, node: Node, rows: int, columns: int, depth: int, count: int) -> None:
