@@ -119,8 +119,9 @@ def measure(
             peak_memory=peak_memory,
         )
         settings = Settings(precision=precision, most_s=seconds, most_warm_up_s=max(seconds / 2, 0.05))
-        with _bar(len(list(campaign.cases()))) as (before, after):
-            outcome = run(campaign, output, settings, before, after)
+        cases = list(campaign.cases())
+        with _bar(len(cases)) as (before, after):
+            outcome = run(cases, output, settings, before, after)
     if as_json:
         sys.stdout.write(json.dumps([_plain(row) for row in outcome.rows], indent=2) + "\n")
     already = f", {outcome.skipped} measured before" if outcome.skipped else ""

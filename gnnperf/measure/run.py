@@ -1,14 +1,14 @@
-"""Measure a campaign into a table: what is there is skipped, what fails is told, nothing that is done is lost."""
+"""Measure cases into a table: what is there is skipped, what fails is told, nothing that is done is lost."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from gnnperf.datasets.graph_store import GraphStore
 from gnnperf.errors import DataError, GnnperfError, ModelFileError
-from gnnperf.measure.cases import Campaign, Case
+from gnnperf.measure.cases import Case
 from gnnperf.measure.machine import remember_machine
 from gnnperf.measure.protocol import Settings
 from gnnperf.measure.rows import MeasuredRow, RowWriter
@@ -17,7 +17,7 @@ from gnnperf.measure.timing import Stopwatch
 
 @dataclass
 class Outcome:
-    """What a campaign came to.
+    """What it came to.
 
     Attributes:
         rows: measured now.
@@ -31,19 +31,19 @@ class Outcome:
 
 
 def measure(
-    campaign: Campaign,
+    cases: Iterable[Case],
     table: Path,
     settings: Settings = Settings(),
     before: Callable[[Case], None] = lambda case: None,
     after: Callable[[Case, list[MeasuredRow], str], None] = lambda case, rows, problem: None,
 ) -> Outcome:
-    """Measure everything in a campaign that the table does not hold yet.
+    """Measure every case that the table does not hold yet.
 
     Beside ``mine.csv`` lie ``mine.machines.json``, the machine's description, and ``mine.graphs.npz``, the structures
     of files and layers, which the zoo cannot build.
 
     Args:
-        campaign: what to measure.
+        cases: what to measure, such as :meth:`Campaign.cases`; taken one by one.
         table: file to append to; made if absent.
         settings: when a time is known well enough.
         before: called before each case.
@@ -59,7 +59,7 @@ def measure(
     stopwatch = Stopwatch(settings, remember_machine(table), graphs)
     outcome = Outcome()
     unreadable: set[str] = set()
-    for case in campaign.cases():
+    for case in cases:
         if case.network.name in unreadable:
             after(case, [], "")
             continue

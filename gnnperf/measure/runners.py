@@ -34,10 +34,11 @@ def make_runner(case: Case, model: RunnableModel) -> Runner:
         from gnnperf.measure.onnxruntime_backend import OnnxruntimeInference
 
         return OnnxruntimeInference(model, case.target, campaign.threads, campaign.window)
-    from gnnperf.measure.torch_backend import TorchInference, TorchTrainingStep
+    from gnnperf.measure.torch_backend import TorchInference, TorchLayerTrainingStep, TorchTrainingStep
 
     if case.phase == Phase.TRAINING:
-        return TorchTrainingStep(model, case.target, campaign.threads, campaign.window, campaign.optimizer)
+        step = TorchLayerTrainingStep if case.of_layers else TorchTrainingStep
+        return step(model, case.target, campaign.threads, campaign.window, campaign.optimizer)
     return TorchInference(model, case.target, campaign.threads, campaign.window)
 
 

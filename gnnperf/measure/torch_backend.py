@@ -135,16 +135,15 @@ class TorchTrainingStep(TorchRunner):
         weights = list(module.parameters())
         if not weights:
             raise MeasureError("it has no weights to train")
-        make = OPTIMIZERS.get(self._rule)
-        self._optimizer = make(weights) if make else None
+        self._optimizer = self._make_optimizer(weights)
         self._target: Tensor | None = None
 
     def run(self) -> Sequence[float]:
         """One step."""
         marks = [self._mark()]
-        loss = self._loss(self._module(*self._placed_inputs())[0])
+        ahead = self._forward()
         marks.append(self._mark())
-        loss.backward()
+        self._backward(ahead)
         marks.append(self._mark())
         if self._optimizer is not None:
             self._optimizer.step()
@@ -152,6 +151,16 @@ class TorchTrainingStep(TorchRunner):
         marks.append(self._mark())
         self._finish()
         return [self._between_ms(begin, end) for begin, end in pairwise(marks)]
+
+    def _forward(self) -> Tensor:
+        return self._loss(self._module(*self._placed_inputs())[0])
+
+    def _backward(self, ahead: Tensor) -> None:
+        ahead.backward()
+
+    def _make_optimizer(self, weights: list[nn.Parameter]) -> torch.optim.Optimizer | None:
+        make = OPTIMIZERS.get(self._rule)
+        return make(weights) if make and weights else None
 
     def _loss(self, output: Tensor) -> Tensor:
         if output.dim() != 2:
@@ -171,3 +180,24 @@ class TorchTrainingStep(TorchRunner):
     @staticmethod
     def _between_ms(begin: float | torch.cuda.Event, end: float | torch.cuda.Event) -> float:
         return begin.elapsed_time(end) if isinstance(begin, torch.cuda.Event) else 1e3 * (end - begin)
+
+
+class TorchLayerTrainingStep(TorchTrainingStep):
+    """A layer's share of a training step: as inside a network it gives its input's gradient too, and has no loss."""
+
+    def _prepare(self, module: nn.Module) -> None:
+        module.train()
+        self._optimizer = self._make_optimizer(list(module.parameters()))
+        self._gradient: Tensor | None = None
+        for tensor in self._inputs:
+            tensor.requires_grad_(tensor.is_floating_point())
+
+    def _forward(self) -> Tensor:
+        for tensor in self._inputs:
+            tensor.grad = None
+        return self._module(*self._placed_inputs())[0]
+
+    def _backward(self, ahead: Tensor) -> None:
+        if self._gradient is None:
+            self._gradient = torch.ones_like(ahead)
+        ahead.backward(self._gradient)
