@@ -45,7 +45,7 @@ def predict(frame: pd.DataFrame, dataset: Dataset, predictor: Predictor, *, with
         part = frame.iloc[begin : begin + _CHUNK]
         rows = list(part.itertuples(index=False))
         cases = [(get_device(row.device), conditions_of(row)) for row in rows]
-        campaigns = [campaign_name(row.source, row.device) for row in rows] if with_campaign else None
+        campaigns = [campaign_name(row.source, row.device, row.family) for row in rows] if with_campaign else None
         predicted[begin : begin + len(rows)] = predictor.latencies(row_graphs(part, dataset), cases, campaigns)[0]
     return predicted
 

@@ -51,15 +51,18 @@ def row_group(frame: pd.DataFrame) -> np.ndarray:
 
 
 def row_campaigns(frame: pd.DataFrame) -> np.ndarray:
-    """``[rows]`` names of measurement campaigns: a source measures each device in a machine of its own."""
-    source, device = pd.Categorical(frame["source"]), pd.Categorical(frame["device"])
-    names = np.array([[campaign_name(s, d) for d in device.categories] for s in source.categories], object)
-    return names[source.codes, device.codes]
+    """``[rows]`` names of measurement campaigns: a source measures each device, and each search space, in one go."""
+    keys = frame[["source", "device", "family"]].astype(str)
+    keys["family"] = keys["family"].where(keys["family"].isin(SEARCH_SPACES), "")
+    number = keys.groupby(list(keys.columns)).ngroup().to_numpy()
+    distinct = keys.assign(number=number).drop_duplicates("number").sort_values("number")
+    names = [campaign_name(row.source, row.device, row.family) for row in distinct.itertuples()]
+    return np.array(names, object)[number] if len(frame) else np.zeros(0, object)
 
 
-def campaign_name(source: str, device: str) -> str:
+def campaign_name(source: str, device: str, family: str) -> str:
     """How the network knows a campaign."""
-    return f"{source}/{device}"
+    return f"{source}/{device}/{family}" if family in SEARCH_SPACES else f"{source}/{device}"
 
 
 def own_level_campaigns(frame: pd.DataFrame) -> tuple[str, ...]:

@@ -7,10 +7,22 @@ import torch
 from gnnperf.errors import DeviceError
 from gnnperf.training.config import BatchMix, Focus
 from gnnperf.training.fit import UNLABELLED, unlabelled_graphs
-from gnnperf.training.samples import TrainingSteps, own_level_campaigns, row_group, row_networks
+from gnnperf.training.samples import (
+    TrainingSteps,
+    campaign_name,
+    own_level_campaigns,
+    row_campaigns,
+    row_group,
+    row_networks,
+)
 
 DEVICES = ("1080ti", "v100-pcie-32gb")
-CAMPAIGNS = ("campaign-1080ti/1080ti", "campaign-v100-pcie-32gb/v100-pcie-32gb")
+CAMPAIGNS = (
+    "campaign-1080ti/1080ti",
+    "campaign-1080ti/1080ti/nasbench201",
+    "campaign-v100-pcie-32gb/v100-pcie-32gb",
+    "campaign-v100-pcie-32gb/v100-pcie-32gb/nasbench201",
+)
 
 
 @pytest.fixture
@@ -53,7 +65,7 @@ def test_latency_graph_device_and_source_of_a_step_belong_together(steps, tiny_d
         for latency, graph, conditions in zip(step.latency_ms, step.graphs[5], step.conditions, strict=True):
             row = frame[np.isclose(frame["latency_ms"], float(latency), rtol=1e-6)].iloc[0]
             assert row["batch"] == int(graph[2])
-            assert CAMPAIGNS[int(conditions[5]) - 1] == f"{row['source']}/{row['device']}"
+            assert CAMPAIGNS[int(conditions[5]) - 1] == campaign_name(row["source"], row["device"], row["family"])
             assert DEVICES[int(conditions[6]) - 1] == row["device"]
             assert int(conditions[0]) == {"inference": 0, "training": 3}[row["phase"]]
 
@@ -118,3 +130,12 @@ def test_a_focus_takes_any_spelling_of_a_device_and_refuses_what_is_none(steps):
     assert set(focused[0].conditions[:, 6].tolist()) == {1}
     with pytest.raises(DeviceError, match="1080tj"):
         steps(focus=Focus(devices=("1080tj",)))
+
+
+def test_a_search_space_is_a_campaign_of_its_own(tiny_dataset):
+    frame = tiny_dataset.frame.iloc[:3].copy()
+    frame[["source", "device"]] = ["help", "1080ti"]
+    frame["family"] = ["fbnet", "nasbench201", "resnet"]
+    assert row_campaigns(frame).tolist() == ["help/1080ti/fbnet", "help/1080ti/nasbench201", "help/1080ti"]
+    named = [campaign_name(row.source, row.device, row.family) for row in frame.itertuples()]
+    assert row_campaigns(frame).tolist() == named

@@ -51,7 +51,7 @@ def test_nothing_of_the_device_is_trained_on(folds):
         assert "layer" in set(fold.train["kind"]) and set(fold.test["kind"]) == {"model"}
         assert not tested & set(fold.train["device"].astype(str))
         known = set(row_campaigns(fold.train))
-        assert not known & {campaign_name(row.source, row.device) for row in fold.test.itertuples()}
+        assert not known & {campaign_name(row.source, row.device, row.family) for row in fold.test.itertuples()}
         assert not set(fold.train["family"]) & set(HEADLINE_FAMILIES)
         assert not set(fold.test["family"]) & set(HEADLINE_FAMILIES)
 
