@@ -132,7 +132,10 @@ class Domain:
                 found.append(f"far from the training data: {value:.4g} {what}, at least {low:.4g} were measured")
         if device.slug not in self.devices:
             known = f"and from {device.base}, which was" if device.base in self.devices else "alone"
-            found.append(f"{device.name} was not measured: the prediction follows from its description {known}")
+            if device.correction is not None:
+                known = f"and {device.correction.measurements} measurements on it"
+            measured = "not trained on" if device.correction is not None else "not measured"
+            found.append(f"{device.name} was {measured}: the prediction follows from its description {known}")
         if conditions.stack not in self.stacks:
             found.append(f"stack {conditions.stack} was not measured on whole networks")
         if conditions.precision not in self.precisions:

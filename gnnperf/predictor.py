@@ -14,10 +14,10 @@ import numpy as np
 
 from gnnperf.conditions import Conditions, Optimizer, Phase, Precision, Stack, Window
 from gnnperf.devices import Device, get_device
-from gnnperf.devices.features import device_features
+from gnnperf.devices.features import DEVICE_FIELDS, device_features
 from gnnperf.devices.roofline import graph_roofline_ms
 from gnnperf.domain import Domain, phase_of
-from gnnperf.errors import GnnperfError, ModelFileError
+from gnnperf.errors import DeviceError, GnnperfError, ModelFileError
 from gnnperf.graph import GraphArrays, OpGraph, collate, read_graph, to_arrays
 from gnnperf.intervals import Intervals, input_terms
 from gnnperf.memory import estimate_memory
@@ -33,6 +33,7 @@ DESCRIPTION_FILE = "predictor.json"
 MEASURED_FILE = "measured.json"
 FORMAT = 2
 """Of the files of a predictor; a network of another format takes other inputs."""
+_RATES = [place for place, name in enumerate(DEVICE_FIELDS) if name.endswith(("_flops", "_bytes_s"))]
 _INPUTS = {"op_class", "node", "edge_index", "edge_bytes", "node_graph", "graph", "device", "conditions"}
 SHIPPED = Path(__file__).resolve().parent / "pretrained" / "base"
 """Folder of the predictor that is used where none is named."""
@@ -112,6 +113,11 @@ class Predictor:
         if self._files is None:
             raise TypeError("a predictor that was not loaded from files cannot be sent to another process")
         return _received, (self._files,)
+
+    @cached_property
+    def network_digest(self) -> str:
+        """16 hexadecimal digits that tell networks apart, whatever else comes with them."""
+        return hashlib.sha256(self._files.network).hexdigest()[:16] if self._files is not None else "0" * 16
 
     @property
     def digest(self) -> str:
@@ -360,12 +366,46 @@ class Predictor:
         cases: Sequence[tuple[Device, Conditions]],
         campaigns: Sequence[str] | None = None,
     ) -> tuple[np.ndarray, list[np.ndarray]]:
-        """The network alone: featurised graphs in, milliseconds out.
+        """Featurised graphs in, milliseconds out; a device that was adapted is predicted with its correction.
+
+        Args:
+            graphs: G graphs.
+            cases: device and conditions of each.
+            campaigns: see :meth:`network_ms`; of no use where a device was adapted.
+
+        Returns:
+            ``[G]`` latencies, and for each graph its ``[N]`` operators' parts.
+
+        Raises:
+            DeviceError: a device was adapted to another network.
+        """
+        adapted = [device for device, _ in cases if device.correction is not None]
+        for device in adapted:
+            if device.correction.predictor != self.network_digest:
+                raise DeviceError(
+                    f"{device.name} was adapted to another predictor than this one: run `gnnperf adapt` again"
+                )
+        if adapted:
+            from gnnperf.adaptation.components import corrected
+
+            return corrected(self, graphs, cases)
+        return self.network_ms(graphs, cases, campaigns)
+
+    def network_ms(
+        self,
+        graphs: Sequence[GraphArrays],
+        cases: Sequence[tuple[Device, Conditions]],
+        campaigns: Sequence[str] | None = None,
+        *,
+        speed: float = 1.0,
+    ) -> tuple[np.ndarray, list[np.ndarray]]:
+        """What the network alone says, without the corrections of adapted devices.
 
         Args:
             graphs: G graphs.
             cases: device and conditions of each.
             campaigns: measurement campaign of each, where its effect is wanted and known (evaluation).
+            speed: factor on all rates of every device, those of copies to it among them.
 
         Returns:
             ``[G]`` latencies, and for each graph its ``[N]`` operators' parts.
@@ -374,6 +414,7 @@ class Predictor:
         campaign_number = {name: index + 1 for index, name in enumerate(self.campaigns)}
         device_number = {slug: index + 1 for index, slug in enumerate(self.devices)}
         device = np.stack([device_features(device, conditions.precision) for device, conditions in cases])
+        device[:, _RATES] *= speed
         conditions = np.array(
             [
                 [

@@ -18,6 +18,7 @@ from gnnperf.conditions import Conditions, Phase
 from gnnperf.devices import Device
 from gnnperf.devices.roofline import roofline_ms
 from gnnperf.graph import GraphArrays, OpClass
+from gnnperf.graph.operator_groups import OPERATOR_GROUPS, operator_groups
 from gnnperf.quantile import weighted_quantile
 
 FORMAT = 1
@@ -25,31 +26,10 @@ _CLOSE = 0.5  # half as far as measured networks typically are from other famili
 _UNIT_OF_ONE_FAMILY, _FAR_OF_ONE_FAMILY = 1.2, 1.5  # what the public measurements give for their ten families
 _LAUNCH_MS = 0.005  # of one kernel; only its order of magnitude matters here
 
-_GROUPS: dict[str, tuple[OpClass, ...]] = {
-    "grouped_convolution": (OpClass.GROUPED_CONV,),
-    "depthwise_convolution": (OpClass.DEPTHWISE_CONV,),
-    "dense": (OpClass.GEMM,),
-    "attention": (OpClass.MATMUL, OpClass.ATTENTION, OpClass.SOFTMAX),
-    "normalisation": (OpClass.BATCH_NORM, OpClass.LAYER_NORM, OpClass.LRN),
-    "elementwise": (OpClass.ACTIVATION, OpClass.ELEMENTWISE, OpClass.QUANTIZE),
-    "pooling": (OpClass.POOLING, OpClass.GLOBAL_POOLING, OpClass.REDUCTION, OpClass.RESIZE),
-    "movement": (OpClass.DATA_MOVEMENT, OpClass.EMBEDDING, OpClass.VIEW),
-    "other": (OpClass.OTHER, OpClass.RECURRENT, OpClass.CLASSICAL_ML, OpClass.CONTROL_FLOW),
-}
-_KERNELS = ("convolution_1x1", "convolution_3x3", "convolution_other")  # dense convolutions, by their kernel
-_SHARES = (*_KERNELS, *_GROUPS)
-# CONV itself is split by kernel; transposed convolutions go with its rest.
-_GROUP_OF_CLASS = np.array(
-    [
-        next((len(_KERNELS) + i for i, classes in enumerate(_GROUPS.values()) if op_class in classes), 2)
-        for op_class in OpClass
-    ]
-)
-
 # What counts as a step of 1 in each respect: a quarter of the time spent on another kind of operator, a size four times
 # as large. Declared rather than estimated: the spread of the few measured families says little about importance.
 _SCALES = {
-    **{f"share_{name}": 0.25 for name in _SHARES},
+    **{f"share_{name}": 0.25 for name in OPERATOR_GROUPS},
     "launch_share": 0.25,  # of the time, in launching kernels rather than in running them
     "log_macs_per_operator": math.log(4),
     "log_flops_per_byte": math.log(4),
@@ -70,7 +50,9 @@ def describe(graph: GraphArrays, device: Device, conditions: Conditions) -> np.n
     total_ms = float(device_ms.sum())
     kernels = max(np.count_nonzero(launch_ms), 1)
     moved = sum(float(graph.column(name).sum()) for name in ("input_bytes", "output_bytes", "weight_bytes"))
-    shares = np.bincount(_group(graph), weights=device_ms, minlength=len(_SHARES)) / max(total_ms, 1e-12)
+    shares = np.bincount(operator_groups(graph), weights=device_ms, minlength=len(OPERATOR_GROUPS)) / max(
+        total_ms, 1e-12
+    )
     sizes = (
         launch_share(device_ms, launch_ms),
         math.log1p(float(graph.column("macs").sum()) / kernels),
@@ -92,13 +74,6 @@ def operator_ms(graph: GraphArrays, device: Device, conditions: Conditions) -> t
     """``[N]`` roofline times and ``[N]`` launch times: which operators matter, before anything was trained."""
     launch_ms = np.where(graph.op_class == OpClass.VIEW, 0.0, _LAUNCH_MS)
     return roofline_ms(graph, device, conditions.precision), launch_ms
-
-
-def _group(graph: GraphArrays) -> np.ndarray:
-    """``[N]`` position in :data:`_SHARES` of each operator."""
-    height, width = graph.column("kernel_h"), graph.column("kernel_w")
-    by_kernel = np.where((height <= 1) & (width <= 1), 0, np.where((height == 3) & (width == 3), 1, 2))
-    return np.where(graph.op_class == OpClass.CONV, by_kernel, _GROUP_OF_CLASS[graph.op_class])
 
 
 class MeasuredNetwork(NamedTuple):

@@ -122,6 +122,8 @@ def _print_device(device: Device) -> None:
     for field, value in asdict(device).items():
         if field in ("aliases", "derived"):
             text = "\n".join(value)
+        elif field == "correction":
+            text = _correction(device)
         elif value is None or value == "":
             text = "unknown"
         else:
@@ -129,6 +131,13 @@ def _print_device(device: Device) -> None:
         if text:
             table.add_row(field, escape(text))
     _console().print(table)
+
+
+def _correction(device: Device) -> str:
+    if device.correction is None:
+        return ""
+    scales = (f"{name} x {scale:.3g}" for name, scale in device.correction.scales)
+    return "\n".join([f"fitted to {device.correction.measurements} measurements", *scales])
 
 
 def _console() -> Console:

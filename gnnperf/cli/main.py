@@ -7,7 +7,7 @@ import sys
 import typer
 
 from gnnperf import __version__
-from gnnperf.cli import calibrate, data, devices, evaluate, inspect, measure, predict, sweep, train, tune, zoo
+from gnnperf.cli import adapt, calibrate, data, devices, evaluate, inspect, measure, predict, sweep, train, tune, zoo
 
 app = typer.Typer(
     name="gnnperf",
@@ -40,6 +40,7 @@ app.add_typer(zoo.app, name="zoo")
 app.add_typer(data.app, name="data")
 app.command("train", epilog=train.EPILOG)(train.train)
 app.command("tune", epilog=tune.EPILOG)(tune.tune)
+app.command("adapt", epilog=adapt.EPILOG)(adapt.adapt)
 app.command("measure", epilog=measure.EPILOG)(measure.measure)
 app.command("evaluate", epilog=evaluate.EPILOG)(evaluate.evaluate)
 app.command("calibrate", epilog=calibrate.EPILOG)(calibrate.calibrate)

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from gnnperf.devices.correction import Correction
 
 
 class DeviceKind(StrEnum):
@@ -47,3 +51,4 @@ class Device:
     source: str = ""
     base: str = ""  # of a user's device: slug of the registered device that its description starts from
     derived: tuple[str, ...] = ()  # of a user's device: which fields were filled in, and how
+    correction: Correction | None = None  # of a user's device: what measurements on it said, see `gnnperf adapt`

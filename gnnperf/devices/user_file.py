@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
+from gnnperf.devices.correction import split_correction
 from gnnperf.devices.device import Device, DeviceKind
 from gnnperf.devices.flat_yaml import read_flat_yaml
 from gnnperf.devices.registry import known_device
@@ -102,12 +103,14 @@ def read_device_file(path: Path) -> Device:
     """Read, check and complete a device file; :data:`TEMPLATE` shows its keys.
 
     Required are ``name`` and, without a ``base``, ``sm_count`` or ``cores``, ``clock_mhz``, ``bandwidth_gb_s`` and
-    ``memory_gb``. What is filled in is said in :attr:`Device.derived`.
+    ``memory_gb``. What is filled in is said in :attr:`Device.derived`. A file of ``gnnperf adapt`` has scales beside
+    (:mod:`gnnperf.devices.correction`).
 
     Raises:
         DeviceError: the file cannot be read, is no flat YAML mapping, or a value is missing, unknown or out of bounds.
     """
-    fields = _validate(read_flat_yaml(path), path)
+    values, correction = split_correction(read_flat_yaml(path), str(path))
+    fields = _validate(values, path)
     base = None
     if fields.base is not None:
         try:
@@ -118,7 +121,7 @@ def read_device_file(path: Path) -> Device:
         _require(fields, path)
     device = _scaled(fields, base) if base else _completed(fields)
     _check_consistency(device, path)
-    return replace(device, slug=_slug(fields.name), source=f"user file {path.name}")
+    return replace(device, slug=_slug(fields.name), source=f"user file {path.name}", correction=correction)
 
 
 def vary(base: Device, values: dict[str, float]) -> Device:
