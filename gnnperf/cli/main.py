@@ -7,7 +7,7 @@ import sys
 import typer
 
 from gnnperf import __version__
-from gnnperf.cli import adapt, calibrate, data, devices, evaluate, inspect, measure, predict, sweep, train, tune, zoo
+from gnnperf.cli import benchmark, adapt, calibrate, data, devices, evaluate, inspect, measure, predict, sweep, train, tune, zoo
 
 app = typer.Typer(
     name="gnnperf",
@@ -43,6 +43,7 @@ app.command("tune", epilog=tune.EPILOG)(tune.tune)
 app.command("adapt", epilog=adapt.EPILOG)(adapt.adapt)
 app.command("measure", epilog=measure.EPILOG)(measure.measure)
 app.command("evaluate", epilog=evaluate.EPILOG)(evaluate.evaluate)
+app.command("benchmark", epilog=benchmark.EPILOG)(benchmark.benchmark)
 app.command("calibrate", epilog=calibrate.EPILOG)(calibrate.calibrate)
 
 
