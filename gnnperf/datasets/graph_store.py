@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import struct
 import zipfile
 import zlib
 from collections.abc import Iterable, Iterator
@@ -21,6 +22,12 @@ from gnnperf.graph.arrays import NODE_FIELDS, GraphArrays
 
 _FORMAT = 1
 _KEY_BYTES = 8
+_MAX_BYTES = 2**29  # unpacked; three times what all public sources take
+# What numpy and zipfile raise on archives that are none, were cut, or claim sizes and features that they do not have.
+_DAMAGE = (
+    AttributeError, EOFError, MemoryError, NotImplementedError, RuntimeError, TypeError, ValueError, struct.error,
+    zipfile.BadZipFile, zlib.error,
+)  # fmt: skip
 
 
 def graph_key(arrays: GraphArrays) -> str:
@@ -211,10 +218,12 @@ class GraphStore:
         """
         try:
             with np.load(path, allow_pickle=False) as archive:
+                if sum(member.file_size for member in archive.zip.infolist()) > _MAX_BYTES:
+                    raise ValueError(f"unpacked it is larger than {_MAX_BYTES >> 20} MiB")
                 data = {name: archive[name] for name in archive.files}
         except OSError as error:
             raise DataError(f"cannot read the graph store {path}: {error.strerror or error}") from None
-        except (ValueError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+        except _DAMAGE as error:
             raise DataError(f"the graph store {path} is damaged ({error}); import the sources again") from None
         try:
             return cls._from_arrays(data)
@@ -233,6 +242,12 @@ class GraphStore:
         if len(nodes) and not 0 <= nodes.min() <= nodes.max() < len(rows):
             raise ValueError("row numbers")
         keys = np.char.decode(data["keys"], "ascii").tolist()
+        if lengths.min(initial=0) < 0 or edge_lengths.min(initial=0) < 0:
+            raise ValueError("lengths")
+        operators = np.repeat(lengths, edge_lengths)  # of the graph that an edge belongs to
+        source, target = data["edge_source"], data["edge_source"] + data["edge_distance"]
+        if len(source) and (min(source.min(), target.min()) < 0 or (np.maximum(source, target) >= operators).any()):
+            raise ValueError("edges")
         if not len(keys) == len(lengths) == len(edge_lengths) == len(data["io_bytes"]):
             raise ValueError("keys")
         store = cls()
@@ -241,8 +256,7 @@ class GraphStore:
             store.names = {str(name): keys[at] for name, at in zip(data["names"], data["named"], strict=True)}
         store._rows = rows
         store._nodes = _Pieces(nodes, lengths)
-        source = data["edge_source"]
-        store._edges = _Pieces(np.stack([source, source + data["edge_distance"]], axis=1), edge_lengths)
+        store._edges = _Pieces(np.stack([source, target], axis=1), edge_lengths)
         store._edge_bytes = _Pieces(data["sizes"][data["edge_size"]], edge_lengths)
         store._io_bytes = _Pieces(data["io_bytes"].reshape(-1), np.full(len(keys), 2))
         return store

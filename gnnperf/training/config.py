@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Literal
 
-import yaml
 from pydantic import BaseModel, ConfigDict, Field, NonNegativeFloat, ValidationError
 
 from gnnperf.errors import TrainingError
+from gnnperf.plain_yaml import read_plain_yaml
 
 
 class _Section(BaseModel):
@@ -137,11 +137,10 @@ class TrainingConfig(_Section):
             TrainingError: the file is missing, is no YAML, or has a key or value that is not allowed.
         """
         try:
-            values = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
+            values = read_plain_yaml(Path(path))
         except OSError as error:
             raise TrainingError(f"cannot read the configuration {path}: {error.strerror}") from None
-        except (yaml.YAMLError, ValueError, RecursionError) as error:
-            # ValueError: not UTF-8, a date or number that does not exist; RecursionError: nested thousands deep.
+        except ValueError as error:  # also: not UTF-8, a date or number that does not exist
             raise TrainingError(f"{path} is not valid YAML: {' '.join(str(error).split())}") from None
         try:
             return cls.model_validate(values)

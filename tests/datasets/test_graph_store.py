@@ -1,3 +1,5 @@
+import zipfile
+
 import numpy as np
 import pytest
 
@@ -114,6 +116,52 @@ def test_a_changed_operator_is_noticed(graphs, tmp_path):
     with path.open("wb") as stream:
         np.savez(stream, **data)
     assert GraphStore.load(path).damaged_keys() == [keys[1]]
+
+
+def test_a_zip_bomb_is_not_unpacked(graphs, tmp_path, monkeypatch):
+    path = tmp_path / "g.npz"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive, archive.open("rows.npy", "w") as member:
+        for _ in range(600):
+            member.write(bytes(2**20))
+    assert path.stat().st_size < 2**20
+    monkeypatch.setattr(zipfile.ZipExtFile, "read", lambda *_: pytest.fail("unpacked"))
+    with pytest.raises(DataError, match="512 MiB"):
+        GraphStore.load(path)
+
+
+def test_an_array_that_claims_terabytes_is_refused(tmp_path):
+    header = np.lib.format.magic(1, 0)
+    text = b"{'descr': '<f8', 'fortran_order': False, 'shape': (1000000000000,), }\n"
+    with zipfile.ZipFile(tmp_path / "g.npz", "w") as archive:
+        archive.writestr("format.npy", header + len(text).to_bytes(2, "little") + text + bytes(64))
+    with pytest.raises(DataError, match="damaged"):
+        GraphStore.load(tmp_path / "g.npz")
+
+
+def test_pickled_arrays_are_refused_and_not_run(tmp_path):
+    class Payload:
+        def __reduce__(self):
+            return (tmp_path.joinpath("ran").touch, ())
+
+    np.savez(tmp_path / "g.npz", format=np.array([Payload()], object))
+    with pytest.raises(DataError, match="damaged"):
+        GraphStore.load(tmp_path / "g.npz")
+    assert not (tmp_path / "ran").exists()
+
+
+@pytest.mark.parametrize("change", ["edge_source", "edge_distance", "lengths"])
+def test_edges_that_leave_their_graph_are_refused(graphs, tmp_path, change):
+    store, path = GraphStore(), tmp_path / "g.npz"
+    for graph in graphs:
+        store.add(graph)
+    store.save(path)
+    with np.load(path) as archive:
+        data = dict(archive)
+    data[change] = data[change].copy()
+    data[change][:2] += [1000, -1000]
+    np.savez(path, **data)
+    with pytest.raises(DataError, match="damaged"):
+        GraphStore.load(path)
 
 
 def test_a_failed_save_keeps_the_old_file(graphs, tmp_path, monkeypatch):

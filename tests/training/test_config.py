@@ -6,6 +6,9 @@ from gnnperf.errors import TrainingError
 from gnnperf.resources import resource
 from gnnperf.training.config import TrainingConfig
 
+# Eight lines that YAML's merge keys expand to nine to the eighth mappings.
+MERGE_BOMB = "a0: &a0 {x: 1}\n" + "".join(f"a{i}: &a{i} {{<<: [{f'*a{i - 1},' * 9}]}}\n" for i in range(1, 9))
+
 
 @pytest.mark.parametrize("name", ["base", "smoke"])
 def test_shipped_configurations_are_valid_and_hold_the_headline_families_out(name):
@@ -50,7 +53,9 @@ def test_a_written_configuration_reads_back(tmp_path):
         ("name: !!python/object/apply:os.system [true]", "valid YAML"),
         ("name: [unclosed", "valid YAML"),
         ("[" * 3000, "valid YAML"),
-        ("a: &a [1,1]\nb: &b [*a,*a]\nname: [*b,*b]", "name"),
+        ("a: &a [1,1]\nb: &b [*a,*a]\nname: [*b,*b]", "anchors"),
+        (MERGE_BOMB, "anchors"),
+        ("name: x\n#" + "x" * 70_000, "larger than 64 KiB"),
     ],
 )  # fmt: skip
 def test_invalid_configurations_are_refused_in_one_line(tmp_path, text, named):
