@@ -48,6 +48,10 @@ _ELEMENT_BYTES = {
     "complex128": 16,
     "int4": 0.5,
     "uint4": 0.5,
+    "float4e2m1": 0.5,
+    "int2": 0.25,
+    "uint2": 0.25,
+    **dict.fromkeys(("float8e4m3fn", "float8e4m3fnuz", "float8e5m2", "float8e5m2fnuz", "float8e8m0"), 1),
 }
 
 

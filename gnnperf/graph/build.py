@@ -11,11 +11,13 @@ from gnnperf.errors import ModelFileError
 from gnnperf.graph.absent_weights import move_weight_inputs
 from gnnperf.graph.costs import describe
 from gnnperf.graph.dims import AUDIO_CHUNK, DEFAULT_DIMS, InputDims, bind_dims
-from gnnperf.graph.opgraph import Edge, OpGraph, Tensor
+from gnnperf.graph.opgraph import Edge, Node, OpClass, OpGraph, Tensor
 from gnnperf.graph.reader import read_model
 from gnnperf.graph.rebatch import follows_batch, scale_batch_constants
 from gnnperf.graph.trace import Trace, trace
 from gnnperf.graph.traced import Operator, TracedTensor
+
+_INTEGER_TYPES = (onnx.TensorProto.INT64, onnx.TensorProto.INT32)
 
 
 def read_graph(
@@ -111,7 +113,7 @@ def _to_graph(name: str, traced: Trace, bound: InputDims, warnings: list[str]) -
         graph.edges += _edges_into(operator, index, index_of)
     graph.inputs = [_interface(tensor.name, tensor) for tensor in traced.inputs]
     graph.outputs = [_interface(name, tensor) for name, tensor in traced.outputs]
-    graph.warnings = warnings + traced.warnings + _shape_warnings(graph, bound)
+    graph.warnings = warnings + traced.warnings + _shape_warnings(graph, bound, traced)
     return graph
 
 
@@ -130,18 +132,33 @@ def _interface(name: str, tensor: TracedTensor) -> Tensor:
     return Tensor(name, tensor.shape if tensor.shape is not None else (), tensor.dtype_name, tensor.size_bytes)
 
 
-def _shape_warnings(graph: OpGraph, bound: InputDims) -> list[str]:
+def _what_decides(traced: Trace, operator: Operator) -> str:
+    """A hint, if the shape of an operator's output stands in a graph input."""
+    settings = [t for t in operator.inputs if t is not None and t.dtype in _INTEGER_TYPES and t.rank <= 1]
+    names = [tensor.name for tensor in settings if any(tensor is given for given in traced.inputs)]
+    return f" (the content of input '{names[0]}' decides; make it a constant in the file)" if names else ""
+
+
+def _hides_a_graph(operator: Operator, node: Node) -> bool:
+    return node.op_class == OpClass.OTHER and any(a.HasField("g") or a.graphs for a in operator.node.attribute)
+
+
+def _shape_warnings(graph: OpGraph, bound: InputDims, traced: Trace) -> list[str]:
     warnings = []
     guesses = [f"{dim} = {size}" for dim, size in graph.assumptions.items() if bound.kinds[dim] != "batch"]
     if guesses:
         warnings.append(f"free dimensions take default sizes: {', '.join(guesses)}")
-    open_nodes = [node for node in graph.nodes if not node.resolved]
-    if open_nodes:
-        first = open_nodes[0]
-        warnings.append(f"{len(open_nodes)} of {len(graph.nodes)} operators have tensors of unknown shape, from "
-                        f"'{first.name}' ({first.op_type}) on: their costs are a lower bound")  # fmt: skip
+    unresolved = [index for index, node in enumerate(graph.nodes) if not node.resolved]
+    if unresolved:
+        first = graph.nodes[unresolved[0]]
+        warnings.append(f"{len(unresolved)} of {len(graph.nodes)} operators have tensors of unknown shape, from "
+                        f"'{first.name}' ({first.op_type}) on: their costs are a lower bound"
+                        f"{_what_decides(traced, traced.operators[unresolved[0]])}")  # fmt: skip
     if graph.unknown_operators:
         warnings.append(f"unknown operators are costed by their bytes: {', '.join(graph.unknown_operators)}")
+        opaque = {op.op for op, node in zip(traced.operators, graph.nodes, strict=True) if _hides_a_graph(op, node)}
+        if opaque:
+            warnings.append(f"the networks inside {', '.join(sorted(opaque))} are not counted")
     if not graph.nodes:
         warnings.append("the network computes nothing: all its operators fold into constants")
     return warnings

@@ -18,6 +18,7 @@ from gnnperf.graph.wire import strip_model
 
 _EINSUM_TERM = r"[A-Za-z]*(\.\.\.[A-Za-z]*)?"
 _EINSUM_EQUATION = re.compile(rf"{_EINSUM_TERM}(,{_EINSUM_TERM})*(->{_EINSUM_TERM})?".encode())
+_COMPILED = frozenset({"EPContext", "Snpe"})
 _MIN_IR_VERSION = 8  # below 4, initializers count as graph inputs, and shape inference ignores them
 
 
@@ -113,6 +114,9 @@ def _check_nodes(graph: onnx.GraphProto, label: str) -> None:
     long_shapes = {value.name for value in graph.input if _elements_of_vector(value) > MAX_RANK}
     for node in all_nodes(graph.node):
         texts += (node.name, node.op_type, node.domain, *node.input, *node.output)
+        if node.op_type in _COMPILED and node.domain == "com.microsoft":
+            raise ModelFileError(f"{label} holds a network compiled for one accelerator ({node.op_type}), which cannot "
+                                 "be looked into: give the file that it was compiled from")  # fmt: skip
         if node.op_type == "Expand":  # before opset 13, shape inference takes a dimension for every element
             if long_shapes.intersection(node.input[1:]):
                 raise ModelFileError(f"{label}: Expand '{node.name}' has no valid target shape")

@@ -10,6 +10,7 @@ from onnx import TensorProto
 from gnnperf.graph.attention_shapes import ATTENTION_RULES
 from gnnperf.graph.dims import MAX_RANK
 from gnnperf.graph.product_shapes import PRODUCT_RULES
+from gnnperf.graph.sequences import item_at, joined_shape
 from gnnperf.graph.tensor_types import Rule, TensorType
 from gnnperf.graph.traced import Operator
 
@@ -294,6 +295,16 @@ def _causal_convolution(operator: Operator) -> list[TensorType] | None:
     return [TensorType(tensor.dtype, tensor.shape), TensorType(tensor.dtype, state)]
 
 
+def _sequence_at(operator: Operator) -> list[TensorType] | None:
+    item = item_at(operator)
+    return None if item is None else [TensorType(item.dtype, item.shape)]
+
+
+def _concat_from_sequence(operator: Operator) -> list[TensorType] | None:
+    shape = joined_shape(operator)
+    return None if shape is None else [TensorType(operator.inputs[0].items[0].dtype, shape)]
+
+
 _MS = "com.microsoft."
 _LIKE_FIRST = (
     "SimplifiedLayerNormalization Affine ImageScaler ParametricSoftplus Scale ScaledTanh ai.onnx.ml.Imputer "
@@ -323,9 +334,11 @@ RULES: dict[str, Rule] = {
     **dict.fromkeys(["Upsample", _MS + "nchwc.Upsample"], _legacy_upsample),
     "Cast": _legacy_cast,
     "Concat": _legacy_concat,
+    "ConcatFromSequence": _concat_from_sequence,
     "Crop": _crop,
     "Pad": _legacy_pad,
     "Reshape": _reshape_by_attribute,
+    "SequenceAt": _sequence_at,
     _MS + "BiasSplitGelu": _split_gelu,
     _MS + "CausalConvWithState": _causal_convolution,
     _MS + "CDist": _distance_matrix,

@@ -19,7 +19,7 @@ from gnnperf.graph.values import tensor_value
 # Not inferred for the whole graph at once, because the onnx package then ends the process: where a Slice, maybe in a
 # body, meets a negative size, as it comes from a window larger than its input; where the input of others has no type.
 _LEFT_TO_TRACING = frozenset(
-    {"Slice", "If", "Loop", "Scan"}
+    {"Slice", "If", "Loop", "Scan", "SequenceMap"}
     | {"DictVectorizer", "EyeLike", "GatherND", "LabelEncoder", "RegexFullMatch", "TreeEnsemble"}
 )
 _FIRST_OPSET_WITH_INFERENCE = 7  # of most operators; Upsample's is the last
@@ -66,7 +66,7 @@ class OperatorInference:
 
     def __init__(self, model: onnx.ModelProto) -> None:
         self._opsets = list(model.opset_import)
-        self._versions = {o.domain if o.domain != "ai.onnx" else "": o.version for o in model.opset_import}
+        self.versions = {o.domain if o.domain != "ai.onnx" else "": o.version for o in model.opset_import}
 
     def infer(self, operator: Operator) -> list[TensorType] | None:
         """Types of the outputs in order, None if they do not follow from what is known."""
@@ -83,7 +83,7 @@ class OperatorInference:
             return None
         node, inputs = standard
         domain = "" if node.domain in STANDARD_DOMAINS else node.domain
-        version = self._versions.get(domain, onnx.defs.onnx_opset_version() if not domain else 1)
+        version = self.versions.get(domain, onnx.defs.onnx_opset_version() if not domain else 1)
         types, data = {}, {}
         for name, tensor in zip(node.input, inputs, strict=True):
             if tensor is None:

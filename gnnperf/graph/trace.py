@@ -11,13 +11,16 @@ from onnx import TensorProto, helper
 
 from gnnperf.errors import ModelFileError
 from gnnperf.graph.absent_weights import complete_weight_shapes
+from gnnperf.graph.bounds import LARGEST
 from gnnperf.graph.dims import MAX_RANK, MAX_TENSOR_ELEMENTS, InputDims
+from gnnperf.graph.sequences import sequence_items
 from gnnperf.graph.shapes import OperatorInference, infer_types
 from gnnperf.graph.tensor_types import TensorType, tensor_type
 from gnnperf.graph.traced import Operator, TracedTensor, qualified_name
 from gnnperf.graph.values import constant_value, evaluate, tensor_value
 
 _UNBOUNDED_TRIPS = 2**31 - 1  # exporters give the largest int32 or int64 to a loop that ends by its condition
+_FIRST_OPSET_OF_SCAN_WITHOUT_BATCH = 9
 _KEPT_VALUE_BYTES = 2**26  # of shape arithmetic; a thousand times what large networks have
 _PASSES_THROUGH = frozenset({"Identity", "Dropout", "com.microsoft.BiasDropout"})
 _RANDOM = frozenset({"RandomNormalLike", "RandomUniformLike", "Multinomial", "Bernoulli"})
@@ -156,6 +159,8 @@ class _Tracer:
             for position, kind in enumerate(inferred[: len(names)]):
                 if known[position] is None or (known[position].shape is None and not known[position].sequence):
                     known[position] = kind if kind.dtype or known[position] is None else known[position]
+        if operator.op in LARGEST and any(kind is None or kind.shape is None for kind in known):
+            known = self._largest(operator) or known
         tensors = []
         for name, kind in zip(names, known, strict=True):
             if not name:
@@ -163,9 +168,21 @@ class _Tracer:
             if kind is None or (kind.shape is None and not kind.sequence):
                 kind = self._declared_type(name, scope) or kind or TensorType(TensorProto.UNDEFINED, None)
             tensor = TracedTensor(name, kind.dtype, kind.shape, producer, sequence=kind.sequence)
+            if kind.sequence:
+                tensor.items = sequence_items(operator)
             _check_size(tensor)
             tensors.append(tensor)
         return tensors
+
+    def _largest(self, operator: Operator) -> list[TensorType] | None:
+        """Types of the outputs if the data that they depend on leaves nothing out."""
+        kinds = LARGEST[operator.op](operator)
+        if kinds is None or len(kinds) < len(operator.node.output):
+            return None
+        label = operator.node.name or operator.node.output[0]
+        self.result.warnings.append(f"what {operator.op} '{label}' finds depends on data: the most that it can find is "
+                                    f"assumed, shape {list(kinds[0].shape)}")  # fmt: skip
+        return kinds[: len(operator.node.output)]
 
     def _declared_type(self, name: str, scope: _Scope) -> TensorType | None:
         value = self.declared.get(name) if scope is self.main_scope else None
@@ -238,6 +255,9 @@ class _Tracer:
         """Run the body once for every slice of the scanned inputs."""
         attributes = {attribute.name: helper.get_attribute_value(attribute) for attribute in node.attribute}
         body, scanned = attributes["body"], attributes["num_scan_inputs"]
+        if self.inference.versions.get("", _FIRST_OPSET_OF_SCAN_WITHOUT_BATCH) < _FIRST_OPSET_OF_SCAN_WITHOUT_BATCH:
+            self._batched_scan(node, body, scanned, scope, repeats)
+            return
         inputs = [scope[name] for name in node.input if name]
         states, sequences = inputs[: len(inputs) - scanned], inputs[len(inputs) - scanned :]
         axes = attributes.get("scan_input_axes") or [0] * len(sequences)
@@ -266,6 +286,42 @@ class _Tracer:
             kinds.append(TensorType(tensor.dtype, shape))
         self._merge(node, scope, repeats, outputs, kinds)
 
+    def _batched_scan(
+        self, node: onnx.NodeProto, body: onnx.GraphProto, scanned: int, scope: _Scope, repeats: int
+    ) -> None:
+        """Scan in opset 8: behind the sequence lengths, all tensors have a batch axis that the body does not see."""
+        inputs = [scope[name] for name in node.input[1:]]
+        names = [value.name for value in body.input]
+        states = len(inputs) - scanned
+        batch, length = inputs[-1].shape[:2]
+        arguments = {}
+        for position, (name, tensor) in enumerate(zip(names, inputs, strict=True)):
+            arguments[name] = _body_argument(name, tensor, tensor.shape[1 if position < states else 2 :])
+        outputs = self._body(body, scope, repeats * batch * length, arguments)
+        kinds = []
+        for position, tensor in enumerate(outputs):
+            leading = (batch,) if position < states else (batch, length)
+            kinds.append(TensorType(tensor.dtype, None if tensor.shape is None else (*leading, *tensor.shape)))
+        self._merge(node, scope, repeats, outputs, kinds)
+
+    def sequence_map(self, node: onnx.NodeProto, scope: _Scope, repeats: int) -> None:
+        """Run the body once for every tensor of the first sequence, each as large as the first of them."""
+        inputs = [scope[name] for name in node.input]
+        body = node.attribute[0].g
+        items = inputs[0].items
+        if not items:
+            self.result.warnings.append(f"how often SequenceMap '{node.name or node.output[0]}' runs is not known: "
+                                        "once is counted")  # fmt: skip
+        arguments = {}
+        for value, tensor in zip(body.input, inputs, strict=False):
+            source = tensor.items[0] if tensor.items else tensor
+            arguments[value.name] = _body_argument(value.name, source, source.shape)
+        outputs = self._body(body, scope, repeats * len(items or (0,)), arguments)
+        self._merge(node, scope, repeats, outputs, [TensorType(tensor.dtype, None, True) for tensor in outputs])
+        for name, tensor in zip(node.output, outputs, strict=False):
+            if items and name:
+                scope[name].items = (tensor,) * len(items)
+
     def _body(self, body: onnx.GraphProto, scope: _Scope, repeats: int, arguments: dict[str, TracedTensor]):
         inner = _Scope(scope)
         inner.update(arguments)
@@ -284,7 +340,12 @@ class _Tracer:
         self.result.operators.append(operator)
 
 
-_CONTROL_FLOW = {"If": _Tracer.if_, "Loop": _Tracer.loop, "Scan": _Tracer.scan}
+_CONTROL_FLOW = {
+    "If": _Tracer.if_,
+    "Loop": _Tracer.loop,
+    "Scan": _Tracer.scan,
+    "SequenceMap": _Tracer.sequence_map,
+}
 
 
 def _stored_tensor(name: str, tensor: onnx.TensorProto, value: np.ndarray | None) -> TracedTensor:

@@ -50,6 +50,7 @@ class TracedTensor:
     stored_bytes: int | None = None  # of a constant that is kept in another form, such as quantised
     root: str = ""  # the weight that a constant was made of
     sequence: bool = False  # a sequence, map or optional, which has no shape
+    items: tuple[TracedTensor, ...] | None = None  # of a sequence, where they are known
 
     @property
     def elements(self) -> int:

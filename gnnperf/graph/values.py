@@ -11,6 +11,7 @@ import onnx
 from onnx import helper, numpy_helper
 
 from gnnperf.graph.dims import MAX_RANK
+from gnnperf.graph.sequences import sequence_length
 from gnnperf.graph.traced import Operator
 
 MAX_VALUE_ELEMENTS = 1024
@@ -53,6 +54,9 @@ def constant_value(node: onnx.NodeProto) -> np.ndarray | onnx.TensorProto | None
 
 def evaluate(operator: Operator) -> list[np.ndarray] | None:
     """Content of the outputs if it follows from what is known, None if not."""
+    if operator.op in _FROM_STRUCTURE:
+        value = _FROM_STRUCTURE[operator.op](operator)
+        return None if value is None else [value]
     if operator.op in _FROM_SHAPE:
         shape = operator.input_shape(0)
         return None if shape is None else [_FROM_SHAPE[operator.op](operator, shape)]
@@ -90,6 +94,18 @@ def _size(operator: Operator, shape: tuple[int, ...]) -> np.ndarray:
     return np.array(prod(shape), np.int64)
 
 
+def _has_element(operator: Operator) -> np.ndarray | None:
+    """An optional input that is left out, or is a tensor, tells; a real optional does not."""
+    tensor = operator.input(0)
+    if tensor is None:
+        return np.array(False)
+    return np.array(True) if tensor.shape is not None or tensor.items is not None else None
+
+
+_FROM_STRUCTURE: dict[str, Callable[[Operator], np.ndarray | None]] = {
+    "OptionalHasElement": _has_element,
+    "SequenceLength": sequence_length,
+}
 _FROM_SHAPE: dict[str, Callable[[Operator, tuple[int, ...]], np.ndarray]] = {"Shape": _shape, "Size": _size}
 
 
