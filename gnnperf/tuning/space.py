@@ -32,6 +32,7 @@ SPACE: dict[str, BaseDistribution] = {
     "optimisation.effect_weight": FloatDistribution(1e-4, 4e-3, log=True),
     "optimisation.physics_weight": FloatDistribution(1e-3, 5e-2, log=True),
     "optimisation.context_dropout": FloatDistribution(0.0, 0.6),
+    "optimisation.focus.start": FloatDistribution(0.0, 1.0),
     "optimisation.batch.model": IntDistribution(8, 24, step=4),
     "optimisation.batch.search_space": IntDistribution(0, 12, step=2),
     "optimisation.batch.layer": IntDistribution(0, 96, step=16),
