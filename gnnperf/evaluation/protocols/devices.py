@@ -23,7 +23,8 @@ def device_folds(frame: pd.DataFrame, config: TrainingConfig, *devices: str) -> 
     A fold's devices are kept out of training in every row, single layers too, so that neither an effect of theirs nor
     a campaign on them is learned: they are predicted like a device that a file describes. Kin are other devices of the
     same architecture on which whole networks were measured. Boards that carry the same chip at the same clock (V100
-    PCIe with 16 and 32 GB) are left out together, in one fold. Of each search space 100 networks are scored.
+    PCIe with 16 and 32 GB) are left out together, in one fold. Of each search space 100 networks are scored. No device
+    is in focus at the end of training, as the one that is predicted is none of those trained on.
 
     Args:
         frame: rows of the schema.
@@ -42,7 +43,7 @@ def device_folds(frame: pd.DataFrame, config: TrainingConfig, *devices: str) -> 
     def fold(name: str, left_out: Iterable[Device], tested: Iterable[Device]) -> Fold:
         train, held = split_by_device(split.train, [device.slug for device in left_out])
         rows = [sample_models(whole_models(held, device.slug), _NETWORKS, config.seed) for device in tested]
-        return Fold(name, names, train, pd.concat(rows))
+        return Fold(name, names, train, pd.concat(rows), focus=False)
 
     folds = []
     for device in scored:

@@ -8,7 +8,7 @@ import pandas as pd
 
 from gnnperf.datasets.splits import HEADLINE_FAMILIES, sample_models
 from gnnperf.errors import DataError
-from gnnperf.training.config import TrainingConfig
+from gnnperf.training.config import Focus, TrainingConfig
 from gnnperf.training.samples import SEARCH_SPACES
 from gnnperf.training.split import Split, split_rows
 
@@ -23,8 +23,9 @@ class Fold:
         name: also that of its folder.
         held_out_families: of which no row is in ``train``; their zoo graphs are not among the unlabelled graphs.
         train: rows of the schema.
-        test: rows of the schema, on one device, whole models.
+        test: rows of the schema, whole models.
         operator_counts: whether the linear model on operator counts is fitted beside.
+        focus: whether the end of training is about the devices that the configuration names.
     """
 
     name: str
@@ -32,11 +33,15 @@ class Fold:
     train: pd.DataFrame
     test: pd.DataFrame
     operator_counts: bool = False
+    focus: bool = True
 
     def config(self, config: TrainingConfig) -> TrainingConfig:
         """The configuration of this fold's training."""
         data = config.data.model_copy(update={"held_out_families": self.held_out_families})
-        return config.model_copy(update={"name": f"{config.name}-{self.name}", "data": data})
+        focus = config.optimisation.focus if self.focus else Focus()
+        optimisation = config.optimisation.model_copy(update={"focus": focus})
+        update = {"name": f"{config.name}-{self.name}", "data": data, "optimisation": optimisation}
+        return config.model_copy(update=update)
 
 
 def without_families(frame: pd.DataFrame, config: TrainingConfig, *families: str) -> tuple[tuple[str, ...], Split]:

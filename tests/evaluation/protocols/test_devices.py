@@ -13,6 +13,8 @@ from gnnperf.devices import get_device
 from gnnperf.errors import DataError
 from gnnperf.evaluation.evaluation import Evaluation
 from gnnperf.evaluation.protocols.devices import device_folds
+from gnnperf.evaluation.protocols.folds import Fold
+from gnnperf.training.config import Focus
 from gnnperf.training.samples import campaign_name, row_campaigns
 
 PASCAL = {"1080ti", "titan-xp"}
@@ -54,6 +56,13 @@ def test_nothing_of_the_device_is_trained_on(folds):
         assert not known & {campaign_name(row.source, row.device, row.family) for row in fold.test.itertuples()}
         assert not set(fold.train["family"]) & set(HEADLINE_FAMILIES)
         assert not set(fold.test["family"]) & set(HEADLINE_FAMILIES)
+
+
+def test_no_device_is_in_focus(folds, config):
+    focus = Focus(devices=("1080ti",), start=0.5, weight=1000)
+    focused = config.model_copy(update={"optimisation": config.optimisation.model_copy(update={"focus": focus})})
+    assert all(fold.config(focused).optimisation.focus == Focus() for fold in folds.values())
+    assert Fold("other", (), folds["1080ti"].train, folds["1080ti"].test).config(focused).optimisation.focus == focus
 
 
 def test_boards_of_one_chip_are_one_fold(dataset, config):
