@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from gnnperf.graph_cache import GraphCache
     from gnnperf.predictor import Predictor
 
-Source = str | Path | bytes | onnx.ModelProto | OpGraph
+Source = str | Path | bytes | onnx.ModelProto | OpGraph | Callable[[], "onnx.ModelProto | OpGraph"]
+"""A network, or a function that gives it when its turn comes."""
 
 _CHUNK = 16  # sources that a process takes at a time: a fraction of a second
 _NODES_PER_RUN = 1500  # of the network: as many operators as stay in a core's cache
@@ -115,22 +116,30 @@ def _predict_in_processes(
         except TerminatedWorkerError:
             # A file killed its process, by a defect in a library or for want of memory. It must not take the others
             # with it: all that were under way are tried again, each by itself.
-            while waiting:
-                for source in waiting.popleft():
-                    yield _predict_apart(predictor, source, request, cache)
+            suspects = [source for chunk in waiting for source in chunk]
+            waiting.clear()
+            yield from _predict_apart(predictor, suspects, request, cache)
 
 
-def _predict_apart(predictor: Predictor, source: Source, request: Request, cache: GraphCache | None) -> Outcome:
-    from joblib.externals.loky import get_reusable_executor
+def _predict_apart(
+    predictor: Predictor, sources: list[Source], request: Request, cache: GraphCache | None
+) -> Iterator[Outcome]:
+    """One after the other, in a process that is replaced when one of them kills it."""
+    from joblib.externals.loky import ProcessPoolExecutor
     from joblib.externals.loky.process_executor import TerminatedWorkerError
 
-    executor = get_reusable_executor(max_workers=1)
+    process = ProcessPoolExecutor(1)
     try:
-        return executor.submit(_predict_chunk, predictor, [source], request, cache).result()[0]
-    except TerminatedWorkerError:
-        return Outcome(
-            source, error=ModelFileError("reading it killed the process that did: it is damaged or too large")
-        )
+        for source in sources:
+            try:
+                yield from process.submit(_predict_chunk, predictor, [source], request, cache).result()
+            except TerminatedWorkerError:
+                error = ModelFileError("reading it killed the process that did: it is damaged, or too large")
+                yield Outcome(source, error=error)
+                process.shutdown(wait=False)
+                process = ProcessPoolExecutor(1)
+    finally:
+        process.shutdown(wait=False, kill_workers=True)
 
 
 def _predict_chunk(
@@ -166,6 +175,8 @@ def _predict_chunk(
 
 
 def _read(source: Source, batch: int | None, request: Request, cache: GraphCache | None) -> OpGraph:
+    if callable(source):
+        source = source()
     if isinstance(source, OpGraph):
         if batch is not None or request.dims or request.input_shapes:
             raise ModelFileError("an OpGraph has its shapes already: give batch, dims and input_shapes to read_graph")

@@ -105,7 +105,8 @@ class ResultsFile:
             differing = [name for name in run if run[name] != before.get(name)] if isinstance(before, dict) else ["all"]
             if differing:
                 raise ResultsError(
-                    f"'{self.path}' was made with other options ({', '.join(differing)}): give another name, or --overwrite"
+                    f"'{self.path}' was made with other options ({', '.join(differing)}): "
+                    "give another name, or --overwrite"
                 )
             return
         write_whole(self._about, (json.dumps(run, indent=2) + "\n").encode())
@@ -178,7 +179,7 @@ class ResultsFile:
         from pyarrow import parquet
 
         partial = self.path.with_name(f".{self.path.name}.partial")
-        rows = [{name: row.get(name) for name in COLUMNS} for row in self._rows()]
+        rows = [{name: _storable(row.get(name)) for name in COLUMNS} for row in self._rows()]
         try:
             parquet.write_table(pyarrow.Table.from_pylist(rows, _schema()), partial)
             partial.replace(self.path)
@@ -206,6 +207,11 @@ def file_key(file: str | Path) -> str:
 
 def _one_line(value: Any) -> Any:
     return value.replace("\r", "\\r").replace("\n", "\\n") if isinstance(value, str) else value
+
+
+def _storable(value: Any) -> Any:
+    """The value; a count beyond 64 bits, which only a broken file has, is as large as they go."""
+    return min(value, 2**63 - 1) if isinstance(value, int) else value
 
 
 def _csv_line(cells: Iterable[Any]) -> bytes:

@@ -7,6 +7,12 @@ import pytest
 SHARED = Path(__file__).resolve().parents[2] / "shared"
 
 
+@pytest.fixture(autouse=True)
+def _without_graph_cache(monkeypatch):
+    """No test reads or writes the user's cache of graphs."""
+    monkeypatch.setenv("GNNPERF_CACHE", "off")
+
+
 @pytest.fixture
 def shared() -> Path:
     """Folder of the raw public measurements and real ONNX files; a clone alone does not have it."""

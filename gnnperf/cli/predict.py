@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-import csv
-import json
-import math
-import sys
 from collections.abc import Iterable
+from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from gnnperf.cli.console import EXIT_FAILED, EXIT_USAGE, one_line_errors, print_error, stderr, stdout
+from gnnperf import __version__
+from gnnperf.cli.console import EXIT_FAILED, EXIT_USAGE, one_line_errors, print_error, stderr
+from gnnperf.cli.prediction_text import print_csv, print_json, print_prediction, print_table
 from gnnperf.cli.shape_options import DimOption, InputShapeOption, parse_dims, parse_input_shapes
 from gnnperf.conditions import Conditions, Optimizer, Phase, Precision, Stack, Window
 from gnnperf.errors import GnnperfError
 
 if TYPE_CHECKING:
-    from gnnperf.prediction import LatencyPrediction
+    from gnnperf.many import Outcome, Request
 
 EPILOG = """
 **Examples**
@@ -30,12 +29,15 @@ EPILOG = """
 
     gnnperf predict net.onnx --device my_gpu.yaml --dim seq=256
 
+    gnnperf predict models/ -o latencies.csv --jobs 4      # a folder; the same command goes on where it was killed
+
+    gnnperf predict nets:make_model      # nets.py: a function that returns a torch.nn.Module and its example inputs
+
 **Exit codes**: 0 all predicted, 1 a file failed (the others are still predicted), 2 wrong usage: an option,
 a device or a predictor.
 """
 _MOST_IN_FULL = 4
 _FEWEST_FOR_A_BAR = 20
-_WARNING = "warning: "
 
 
 class PhaseChoice(StrEnum):
@@ -64,7 +66,14 @@ def _batches(text: str | None) -> list[int | None]:
 
 
 def predict(
-    files: Annotated[list[Path], typer.Argument(metavar="FILE", help="ONNX files; weights are never read.")],
+    files: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="FILE",
+            help="ONNX files, whose weights are never read; folders, for all .onnx files below them; "
+            "module:function, which is imported and has to return a torch.nn.Module and its example inputs.",
+        ),
+    ],
     device: Annotated[
         list[str],
         typer.Option("--device", "-d", help="Registered device (see `gnnperf devices`) or a YAML file; repeatable."),
@@ -92,6 +101,18 @@ def predict(
     top: Annotated[int, typer.Option(min=0, help="How many of the slowest operators to list; 0: none.")] = 10,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON list, an object a prediction.")] = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV, a line a prediction.")] = False,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output", "-o", metavar="TABLE", help="Write a table: .csv, .jsonl or .parquet. Goes on where it stopped."
+        ),
+    ] = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Start the table of --output anew.")] = False,
+    jobs: Annotated[int, typer.Option("--jobs", "-j", metavar="N", help="Processes; -1: all cores.")] = 1,
+    no_cache: Annotated[
+        bool,
+        typer.Option("--no-cache", help="Read every file anew, and keep nothing of it in the user's cache folder."),
+    ] = False,
     predictor: Annotated[
         Path | None, typer.Option(help="Folder of a predictor of your own, as `gnnperf train` writes it.")
     ] = None,
@@ -100,144 +121,105 @@ def predict(
 
     Up to four predictions are shown in full, more as a table.
     """
-    if as_json and as_csv:
-        raise typer.BadParameter("choose one of --json and --csv")
+    if as_json + as_csv + (output is not None) > 1:
+        raise typer.BadParameter("choose one of --json, --csv and --output")
+    if overwrite and output is None:
+        raise typer.BadParameter("--overwrite belongs to --output")
+    if not jobs:
+        raise typer.BadParameter("at least 1, or -1 for all cores", param_hint="--jobs")
     dims, input_shapes, batches = parse_dims(dim), parse_input_shapes(input_shape), _batches(batch)
 
     with one_line_errors(EXIT_USAGE):
+        from gnnperf.cli.model_sources import expand_sources
         from gnnperf.devices import get_device
-        from gnnperf.graph import read_graph
+        from gnnperf.graph_cache import GraphCache
+        from gnnperf.many import Request, predict_many
         from gnnperf.predictor import Predictor
 
         devices = list(dict.fromkeys(get_device(name) for name in device))
-        cases = [
-            (target, Conditions(part, precision, stack, window, optimizer))
-            for target in devices
-            for part in phase.phases
-        ]
+        request = Request(
+            cases=tuple(
+                (target, Conditions(part, precision, stack, window, optimizer))
+                for target in devices
+                for part in phase.phases
+            ),
+            batches=tuple(batches),
+            dims=dims,
+            input_shapes=input_shapes,
+            top=top,
+        )
         trained = Predictor.load(predictor)
+        sources = expand_sources(files)
+        cache = None if no_cache else GraphCache.of_user()
 
-        predictions, failed = [], False
-        for path in _with_bar(files):
-            for size in batches:
-                try:
-                    graph = read_graph(path, batch=size, dims=dims, input_shapes=input_shapes)
-                    predictions += trained.predict_graph(graph, cases)
-                except GnnperfError as error:
-                    print_error(str(error) if str(path) in str(error) else f"{path}: {error}")
+        def predicted(names: Iterable[str]) -> Iterable[tuple[str, Outcome]]:
+            outcomes = predict_many(trained, (sources[name] for name in names), request, jobs=jobs, cache=cache)
+            return _with_bar(zip(names, outcomes, strict=True), len(names))
+
+        if output is not None:
+            failed = _write_table(output, overwrite, list(sources), predicted, request, trained.digest)
+        else:
+            predictions, failed = [], False
+            for name, outcome in predicted(list(sources)):
+                predictions += outcome.predictions
+                if outcome.error is not None:
+                    print_error(_sentence(name, outcome.error))
                     failed = True
-                    break
-    if as_json:
-        sys.stdout.write(json.dumps([_limited(p, top) for p in predictions], indent=2) + "\n")
-    elif as_csv:
-        _print_csv(predictions)
-    elif len(predictions) > _MOST_IN_FULL:
-        _print_table(predictions)
-    else:
-        for prediction in predictions:
-            _print_prediction(prediction, top)
+            if as_json:
+                print_json(predictions, top)
+            elif as_csv:
+                print_csv(predictions)
+            elif len(predictions) > _MOST_IN_FULL:
+                print_table(predictions)
+            else:
+                for prediction in predictions:
+                    print_prediction(prediction, top)
     if failed:
         raise typer.Exit(EXIT_FAILED)
 
 
-def _with_bar(files: list[Path]) -> Iterable[Path]:
-    """The files, with a bar on standard error where there are many and someone may be watching."""
-    if len(files) < _FEWEST_FOR_A_BAR or not stderr.is_terminal:
-        return files
+def _sentence(name: str, error: GnnperfError) -> str:
+    return str(error) if name in str(error) else f"{name}: {error}"
+
+
+def _with_bar(items: Iterable, count: int) -> Iterable:
+    """The items, with a bar on standard error where there are many and someone may be watching."""
+    if count < _FEWEST_FOR_A_BAR or not stderr.is_terminal:
+        return items
     from rich.progress import track
 
-    return track(files, "predicting", console=stderr, transient=True)
+    return track(items, "predicting", total=count, console=stderr, transient=True)
 
 
-def _limited(prediction: LatencyPrediction, top: int) -> dict:
-    values = prediction.to_dict()
-    values["operators"] = values["operators"][:top]
-    return values
+def _write_table(path: Path, overwrite: bool, names: list[str], predicted, request: Request, digest: str) -> bool:
+    """Predict what the table does not have yet; whether any of its files failed."""
+    from gnnperf.results import ResultsFile, file_key
+
+    with ResultsFile(path, _identity(request, digest), request.predictions_per_source, overwrite) as table:
+        todo = [name for name in names if file_key(name) not in table.finished]
+        for name, outcome in predicted(todo):
+            error = None if outcome.error is None else _sentence(name, outcome.error)
+            if table.format == ".jsonl":
+                rows = [prediction.to_dict() for prediction in outcome.predictions]
+            else:
+                rows = [prediction.to_row() for prediction in outcome.predictions]
+            table.append(name, rows, error)
+        keys = {file_key(name) for name in names}
+        failed = len(keys & table.failed)
+    before = f", {len(names) - len(todo)} of them before" if len(todo) < len(names) else ""
+    why = f"; {failed} failed, the column error says why" if failed else ""
+    stderr.print(f"{path}: {len(names)} files{before}{why}", soft_wrap=True)
+    return failed > 0
 
 
-def _print_csv(predictions: list[LatencyPrediction]) -> None:
-    if not predictions:
-        return
-    rows = [_limited(prediction, 0) for prediction in predictions]
-    for row in rows:
-        del row["operators"]
-        row["warnings"] = " | ".join(row["warnings"])
-    writer = csv.DictWriter(sys.stdout, rows[0].keys(), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-
-
-def _digits(value: float) -> str:
-    """Three significant digits, never in scientific notation."""
-    if value <= 0:
-        return "0"
-    decimals = max(0, 2 - math.floor(math.log10(value)))
-    return f"{value:,.{decimals}f}"
-
-
-def _interval(p: LatencyPrediction) -> str:
-    if p.low_ms is None or p.high_ms is None:
-        return "no interval: this predictor was never calibrated"
-    return f"90 %: {_digits(p.low_ms)}-{_digits(p.high_ms)}"
-
-
-def _print_prediction(p: LatencyPrediction, top: int) -> None:
-    from rich.table import Table
-    from rich.text import Text
-
-    update = f", {p.optimizer} update" if p.optimizer != "none" else ""
-    conditions = f", batch {p.batch}, {p.phase}{update}, {p.precision}, {p.stack}, window {p.window}"
-    stdout.print(Text.assemble((p.model, "bold"), " on ", (p.device, "bold"), conditions), soft_wrap=True)
-    for name, *text in (
-        ("latency", (f"{_digits(p.latency_ms)} ms", "bold green"), f" ({_interval(p)})"),
-        ("per sample", f"{_digits(p.per_sample_ms)} ms"),
-        ("throughput", f"{_digits(p.throughput_per_s)} samples/s"),
-        ("roofline", f"{_digits(p.roofline_ms)} ms for the forward pass, from peak and bandwidth alone"),
-        ("size", f"{_digits(p.macs / 1e9)} GMACs, {_digits(p.parameters / 1e6)} M parameters"),
-        ("nearest", f"{p.nearest} of the measured networks, distance {p.distance:.1f}" if p.nearest else ""),
-    ):
-        if not any(text):
-            continue
-        stdout.print(Text.assemble(f"  {name:<12}", *text), soft_wrap=True)
-    if top and p.operators:
-        table = Table(box=None, pad_edge=False, header_style="bold")
-        table.add_column("  slowest operators", overflow="ellipsis", max_width=44, no_wrap=True)
-        table.add_column("type", no_wrap=True, overflow="ellipsis", max_width=24)
-        table.add_column("ms", justify="right", no_wrap=True)
-        table.add_column("share", justify="right", no_wrap=True)
-        for item in p.operators[:top]:
-            table.add_row(Text(f"  {item.name}"), Text(item.op_type), _digits(item.latency_ms), f"{item.share:.1%}")
-        stdout.print()
-        stdout.print(table)
-    for warning in p.warnings:
-        _print_warning(f"  {_WARNING}", warning)
-    stdout.print()
-
-
-def _print_table(predictions: list[LatencyPrediction]) -> None:
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("model", overflow="fold")
-    for name in ("device", "phase"):
-        table.add_column(name, no_wrap=True)
-    with_intervals = any(p.low_ms is not None for p in predictions)
-    for name in ("batch", "ms", *(("90 %",) if with_intervals else ()), "samples/s"):
-        table.add_column(name, justify="right", no_wrap=True)
-    for p in predictions:
-        interval = (f"{_digits(p.low_ms)}-{_digits(p.high_ms)}",) if with_intervals else ()
-        figures = (_digits(p.latency_ms), *interval, _digits(p.throughput_per_s))
-        table.add_row(Text(p.model), p.device, p.phase, str(p.batch), *figures)
-    # A pipe has no width; rich would assume 80 columns there and break the names.
-    console = stdout if stdout.is_terminal else Console(width=160, highlight=False)
-    console.print(table)
-    for model, warning in dict.fromkeys((p.model, warning) for p in predictions for warning in p.warnings):
-        _print_warning(f"{_WARNING}{model}: ", warning)
-
-
-def _print_warning(start: str, warning: str) -> None:
-    from rich.text import Text
-
-    stderr.print(Text.assemble((start, "yellow"), warning), soft_wrap=True)
+def _identity(request: Request, digest: str) -> dict[str, Any]:
+    """What makes the rows what they are: only a run with the same goes on with a table."""
+    return {
+        "gnnperf": __version__,
+        "predictor": digest,
+        "cases": [[asdict(device), asdict(conditions)] for device, conditions in request.cases],
+        "batches": request.batches,
+        "dims": request.dims,
+        "input_shapes": request.input_shapes,
+        "top": request.top,
+    }

@@ -14,10 +14,10 @@ from typer.testing import CliRunner
 
 from gnnperf import zoo
 from gnnperf.cli.main import app
-from gnnperf.cli.predict import _digits
+from gnnperf.cli.prediction_text import digits
 
 KEYS = ["model", "device", "batch", "phase", "precision", "stack", "window", "optimizer", "latency_ms", "low_ms",
-        "high_ms", "per_sample_ms", "throughput_per_s", "roofline_ms", "macs", "parameters", "operators",
+        "high_ms", "per_sample_ms", "throughput_per_s", "roofline_ms", "macs", "parameters", "memory", "operators",
         "warnings", "nearest", "distance", "similarity"]  # fmt: skip
 
 
@@ -83,19 +83,22 @@ def test_csv_has_the_same_numbers_as_json(files):
     arguments = (files / "resnet18.onnx", files / "squeezenet.onnx", "--batch", "2", "--stack", "onnxruntime")
     rows = list(csv.DictReader(io.StringIO(run(*arguments, "--csv").stdout)))
     found = predictions(*arguments)
-    assert list(rows[0]) == [key for key in KEYS if key != "operators"]
+    memory = [f"memory_{part}" for part in found[0]["memory"]]
+    columns = [column for key in KEYS for column in (memory if key == "memory" else [key])]
+    assert list(rows[0]) == [column for column in columns if column != "operators"]
     for row, p in zip(rows, found, strict=True):
         assert float(row["latency_ms"]) == p["latency_ms"] and int(row["macs"]) == p["macs"]
+        assert int(row["memory_peak_bytes"]) == p["memory"]["peak_bytes"] and row["memory_fits"] == "True"
         assert row["warnings"] == " | ".join(p["warnings"]) != ""
 
 
-def test_one_bad_file_does_not_spoil_the_others(files):
-    result = run(files / "bad.onnx", files / "resnet18.onnx", files / "none.onnx", files, "--json")
+def test_one_bad_file_does_not_spoil_the_others(files, tmp_path):
+    result = run(files / "bad.onnx", files / "resnet18.onnx", files / "none.onnx", tmp_path, "--json")
     assert result.exit_code == 1
     assert [p["model"] for p in json.loads(result.stdout)] == ["resnet18"]
     lines = result.stderr.splitlines()
     assert len(lines) == 3 and all(line.startswith("error: ") for line in lines)
-    for line, name in zip(lines, ("bad.onnx", "none.onnx", str(files)), strict=True):
+    for line, name in zip(lines, ("bad.onnx", "none.onnx", str(tmp_path)), strict=True):
         assert name in line
 
 
@@ -112,7 +115,11 @@ def test_nothing_predicted_is_an_empty_result(files, option):
         (["--batch", "0"], "at least 1"),
         (["--batch", "abc"], "no list of batch sizes"),
         (["--batch", "1,,2"], "no list of batch sizes"),
-        (["--json", "--csv"], "one of --json and --csv"),
+        (["--json", "--csv"], "one of --json, --csv and --output"),
+        (["--json", "-o", "x.csv"], "one of --json, --csv and --output"),
+        (["--overwrite"], "belongs to --output"),
+        (["--jobs", "0"], "at least 1"),
+        (["-o", "table.xlsx"], "has to end in .csv, .jsonl, .parquet"),
         (["--phase", "sideways"], "sideways"),
         (["--stack", "paddle"], "paddle"),
         (["--dim", "seq"], "seq"),
@@ -131,6 +138,18 @@ def test_wrong_usage_exits_with_2_and_says_what_is_wrong(files, arguments, messa
 
 def test_no_file_is_wrong_usage():
     assert run().exit_code == 2
+
+
+def test_memory_is_shown_part_by_part(files):
+    (found,) = predictions(files / "resnet18.onnx", "-b", 1024, "--phase", "training", "--optimizer", "adam")
+    memory = found["memory"]
+    parts = ("weights", "gradients", "optimizer", "activations", "workspace", "runtime")
+    assert sum(memory[f"{part}_bytes"] for part in parts) == memory["peak_bytes"] > memory["device_bytes"] == 11 * 2**30
+    assert memory["fits"] is False
+    text = run(files / "resnet18.onnx", "-b", 1024, "--phase", "training", "--optimizer", "adam").stdout
+    assert "does not fit in 11.0 GB" in text and all(f"{part} " in text for part in parts)
+    assert "fits in 11.0 GB" in run(files / "resnet18.onnx").stdout
+    assert "fit in" not in run(files / "resnet18.onnx", "-d", "xeon-gold-6226").stdout
 
 
 def test_a_device_described_in_a_file(files, tmp_path):
@@ -174,8 +193,8 @@ def test_many_predictions_are_a_table_and_each_warning_is_said_once(files):
     ("value", "text"),
     [(0, "0"), (12345.6, "12,346"), (155.2, "155"), (9.7, "9.70"), (0.1, "0.100"), (0.00002344, "0.0000234")],
 )
-def test_numbers_have_three_significant_digits(value, text):
-    assert _digits(value) == text
+def test_numbers_have_three_significantdigits(value, text):
+    assert digits(value) == text
 
 
 def test_predicting_imports_neither_torch_nor_pandas(files):

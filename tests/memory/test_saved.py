@@ -15,8 +15,9 @@ nn = torch.nn
 class Residual(nn.Module):
     def __init__(self, width):
         super().__init__()
-        self.inner = nn.Sequential(nn.Conv2d(width, width, 3, padding=1, bias=False), nn.BatchNorm2d(width), nn.ReLU(),
-                                   nn.Conv2d(width, width, 3, padding=1, bias=False), nn.BatchNorm2d(width))  # fmt: skip
+        convolutions = [nn.Conv2d(width, width, 3, padding=1, bias=False) for _ in range(2)]
+        norms = [nn.BatchNorm2d(width) for _ in range(2)]
+        self.inner = nn.Sequential(convolutions[0], norms[0], nn.ReLU(), convolutions[1], norms[1])
 
     def forward(self, x):
         return torch.relu(self.inner(x) + x)
