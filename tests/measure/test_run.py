@@ -32,7 +32,7 @@ def run(table, *names, **options):
 @pytest.fixture
 def weightless_file(tmp_path):
     path = tmp_path / "Mine.onnx"
-    save(zoo.build("squeezenet1_1@64", "N"), path)
+    save(zoo.build("squeezenet1_1@32", "N"), path)
     return path
 
 
@@ -62,11 +62,11 @@ def test_finished_rows_are_not_measured_again(tmp_path):
 
 def test_a_killed_measurement_continues(tmp_path):
     table = tmp_path / "mine.csv"
-    batches = list(range(1, 41))
+    batches = list(range(1, 16))
     command = [sys.executable, "-m", "gnnperf", "measure", "lenet5", "-o", str(table), "--device", "1080ti",
                "--batch", ",".join(map(str, batches)), "--seconds", "0.3", "--precision", "0.001"]  # fmt: skip
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as child:
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 300
         while child.poll() is None and time.monotonic() < deadline:
             if table.exists() and table.read_bytes().count(b"\n") >= 3:
                 break
@@ -110,7 +110,7 @@ def test_layers_by_themselves(tmp_path):
 def test_a_measured_table_becomes_a_source(tmp_path, weightless_file):
     table, layers = tmp_path / "mine.csv", tmp_path / "layers.csv"
     run(table, weightless_file, "lenet5", phases=BOTH, batches=(2,))
-    run(layers, weightless_file, "dense/c32-f10-bias", per_layer=True, batches=(2,))
+    run(layers, "lenet", "dense/c32-f10-bias", per_layer=True, batches=(2,))
     for path in (table, layers):  # whatever else this machine does
         path.write_text(path.read_text().replace(",no,", ",yes,"))
     weightless_file.unlink()
@@ -126,9 +126,11 @@ def test_a_measured_table_becomes_a_source(tmp_path, weightless_file):
     assert part["latency_ms"].item() < step["latency_ms"].item()
     file_rows = frame[frame["family"] == "mine"]
     graph = dataset.graphs[file_rows["graph_key"].iloc[0]]
-    assert graph.column("macs").sum() == zoo.count("squeezenet1_1@64").macs
+    assert graph.column("macs").sum() == zoo.count("squeezenet1_1@32").macs
     parts = dataset.frame[dataset.frame["source"] == "measured-layers"]
-    assert (parts["kind"] == "layer").all() and len(parts) > 50
+    assert (parts["kind"] == "layer").all() and len(parts) == 8 + 1
+    dense = dataset.graphs[parts.loc[parts["family"] == "dense_c32_f10_bias.linear_0", "graph_key"].item()]
+    assert dense.at_batch(2).column("macs").sum() == 2 * 32 * 10
 
 
 def test_busy_rows_are_left_out_of_a_source(tmp_path):
