@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable
 
@@ -35,6 +36,10 @@ class HeartbeatJournalStorage(JournalStorage, BaseHeartbeat):
     def __init__(
         self, path: str, interval_s: int, grace_s: int, on_stale: Callable[[Study, FrozenTrial], None]
     ) -> None:
+        with open(path, "ab+") as file:  # Optuna passes over a single line that is no record, and stumbles later
+            file.seek(0)
+            if line := file.readline():
+                json.loads(line)
         super().__init__(JournalFileBackend(path))
         self._interval_s = interval_s
         self._grace_s = grace_s

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from contextlib import suppress
 from pathlib import Path
 
 from optuna.exceptions import OptunaError, StorageInternalError
 from optuna.storages import BaseStorage, RDBStorage, RetryHeartbeatStaleTrialCallback
 from sqlalchemy.engine import make_url
-from sqlalchemy.exc import ArgumentError, SQLAlchemyError
+from sqlalchemy.exc import ArgumentError, IntegrityError, SQLAlchemyError
 
 from gnnperf.errors import TuningError
 from gnnperf.tuning.journal import HeartbeatJournalStorage
@@ -18,6 +19,7 @@ _JOURNAL_SUFFIXES = (".journal", ".log")
 _SERVERS = ("postgresql", "mysql", "mariadb")
 _CONNECT_S = 10
 _LOCK_S = 60  # SQLite has one writer at a time
+_ATTEMPTS, _AGAIN_S = 20, 0.25  # to open a database that another process is just making
 _RETRIES = 2  # of a trial whose process died: it may be the trial that kills it
 GRACE_BEATS = 3
 
@@ -77,19 +79,23 @@ def _open_database(text: str, heartbeat_s: int) -> BaseStorage:
     if kind not in ("sqlite", *_SERVERS):
         raise TuningError(f"--storage {shown}: a {kind} database is not among sqlite, {', '.join(_SERVERS)}")
     connect = {"timeout": _LOCK_S} if kind == "sqlite" else {"connect_timeout": _CONNECT_S}
-    try:
-        return _Database(
-            text,
-            engine_kwargs={"connect_args": connect},
-            heartbeat_interval=heartbeat_s,
-            grace_period=GRACE_BEATS * heartbeat_s,
-            heartbeat_stale_trial_callback=RetryHeartbeatStaleTrialCallback(_RETRIES),
-        )
-    except ImportError as error:
-        module = getattr(error.__cause__, "name", None) or "its database driver"
-        raise TuningError(f"--storage {shown} needs {module}: pip install {_package(module)}") from None
-    except (SQLAlchemyError, OptunaError, RuntimeError) as error:
-        raise TuningError(f"cannot open --storage {shown}: {_first_line(error)}") from None
+    for attempt in range(_ATTEMPTS):
+        try:
+            return _Database(
+                text,
+                engine_kwargs={"connect_args": connect},
+                heartbeat_interval=heartbeat_s,
+                grace_period=GRACE_BEATS * heartbeat_s,
+                heartbeat_stale_trial_callback=RetryHeartbeatStaleTrialCallback(_RETRIES),
+            )
+        except ImportError as error:
+            module = getattr(error.__cause__, "name", None) or "its database driver"
+            raise TuningError(f"--storage {shown} needs {module}: pip install {_package(module)}") from None
+        except (SQLAlchemyError, OptunaError, RuntimeError) as error:
+            # Two processes that find an empty database both make its tables; the second of them finds them at last.
+            if attempt == _ATTEMPTS - 1 or not ("already exists" in str(error) or isinstance(error, IntegrityError)):
+                raise TuningError(f"cannot open --storage {shown}: {_first_line(error)}") from None
+            time.sleep(_AGAIN_S)
 
 
 def _package(module: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import threading
 import time
@@ -83,7 +84,7 @@ def work(
 def _storage_error(error: BaseException | None) -> str | None:
     """What the storage said, where that is behind an error; Optuna ends in others when it cannot store a trial."""
     while error is not None:
-        if isinstance(error, (StorageInternalError, SQLAlchemyError)):
+        if isinstance(error, (StorageInternalError, SQLAlchemyError, json.JSONDecodeError)):
             return (str(error.__cause__ or error).strip().splitlines() or [type(error).__name__])[0]
         error = error.__cause__ or error.__context__
     return None
