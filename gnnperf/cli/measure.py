@@ -105,6 +105,7 @@ def measure(
         from gnnperf.measure.models import Network
         from gnnperf.measure.protocol import Settings
         from gnnperf.measure.run import measure as run
+        from gnnperf.measure.runners import require_backends
 
         campaign = Campaign(
             networks=[Network(name, dims, input_shapes) for name in dict.fromkeys(networks)],
@@ -118,6 +119,7 @@ def measure(
             per_layer=per_layer,
             peak_memory=peak_memory,
         )
+        require_backends(campaign)
         settings = Settings(precision=precision, most_s=seconds, most_warm_up_s=max(seconds / 2, 0.05))
         cases = list(campaign.cases())
         with _bar(len(cases)) as (before, after):

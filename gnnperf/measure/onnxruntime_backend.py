@@ -18,6 +18,19 @@ PROVIDERS = {
 }
 
 
+def require(target: str) -> None:
+    """Refuse what this build of onnxruntime does not have.
+
+    Raises:
+        MeasureError: there is no such provider.
+    """
+    if PROVIDERS[target] not in onnxruntime.get_available_providers():
+        raise MeasureError(
+            f"onnxruntime {onnxruntime.__version__} was built without {PROVIDERS[target]}: install onnxruntime-gpu, or "
+            "measure with another --backend"
+        )
+
+
 class OnnxruntimeInference:
     """A session with its inputs in place.
 
@@ -34,10 +47,8 @@ class OnnxruntimeInference:
     version = onnxruntime.__version__
 
     def __init__(self, model: RunnableModel, target: str, threads: int, window: Window = Window.DEVICE) -> None:
+        require(target)
         provider = PROVIDERS[target]
-        if provider not in onnxruntime.get_available_providers():
-            raise MeasureError(f"onnxruntime {onnxruntime.__version__} was built without {provider}: "
-                               "install onnxruntime-gpu, or measure with --backend torch")  # fmt: skip
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = threads
         options.inter_op_num_threads = 1

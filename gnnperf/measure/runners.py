@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from importlib import import_module
+from types import ModuleType
 from typing import Protocol
 
 from gnnperf.conditions import Phase
-from gnnperf.measure.cases import Case
-from gnnperf.measure.models import RunnableModel
+from gnnperf.measure.cases import Campaign, Case
+from gnnperf.measure.models import Network, RunnableModel
 
 
 class Runner(Protocol):
@@ -42,6 +43,18 @@ def make_runner(case: Case, model: RunnableModel) -> Runner:
     return TorchInference(model, case.target, campaign.threads, campaign.window)
 
 
-def import_framework(case: Case) -> None:
-    """Import what :func:`make_runner` will need, so that its own memory is there already."""
-    import_module(f"gnnperf.measure.{'torch' if case.in_torch else 'onnxruntime'}_backend")
+def require_backends(campaign: Campaign) -> None:
+    """See to it that everything a campaign needs is installed, rather than fail at every network.
+
+    Raises:
+        MeasureError: a framework lacks the device.
+        ModuleNotFoundError: PyTorch is not installed.
+    """
+    for phase in campaign.phases:
+        case = Case(Network(""), 1, phase, campaign)
+        import_framework(case).require(case.target)
+
+
+def import_framework(case: Case) -> ModuleType:
+    """The module of the case's backend: importing it brings the framework in, and the memory that takes."""
+    return import_module(f"gnnperf.measure.{'torch' if case.in_torch else 'onnxruntime'}_backend")

@@ -27,6 +27,16 @@ OPTIMIZERS: dict[Optimizer, Callable[..., torch.optim.Optimizer]] = {
 """Rates are tiny, so that weights stay what they are however often a step is repeated."""
 
 
+def require(target: str) -> None:
+    """Refuse a device that PyTorch does not see.
+
+    Raises:
+        MeasureError: there is no GPU, or no CUDA build of PyTorch.
+    """
+    if target == "cuda" and not torch.cuda.is_available():
+        raise MeasureError("PyTorch sees no CUDA GPU here: is its CUDA build installed, and the driver?")
+
+
 class TorchRunner:
     """What both phases share: the module and its inputs in place, and how to know that the device has finished.
 
@@ -44,8 +54,7 @@ class TorchRunner:
     version = torch.__version__
 
     def __init__(self, model: RunnableModel, target: str, threads: int, window: Window = Window.DEVICE) -> None:
-        if target == "cuda" and not torch.cuda.is_available():
-            raise MeasureError("PyTorch sees no CUDA GPU here: is its CUDA build installed, and the driver?")
+        require(target)
         torch.set_num_threads(threads)
         torch.set_flush_denormal(True)  # random weights can give such numbers, which are slow; real ones hardly do
         self._name = model.name
