@@ -67,8 +67,8 @@ class Focus(_Section):
 
     Attributes:
         devices: slugs; none: all rows count the same from first to last.
-        start: share of the steps after which their rows are preferred.
-        weight: how many times likelier than another device's their rows are drawn from then on.
+        start: share of the steps after which their rows are preferred, and those of stacks that only others measured.
+        weight: how many times likelier than another device's such rows are drawn from then on.
     """
 
     devices: tuple[str, ...] = ()

@@ -171,7 +171,7 @@ class TrainingSteps(TorchDataset):
         size = np.bincount(codes)[codes] if len(codes) else np.zeros(0)
         # The square root lies between "every row counts the same" and "every cell counts the same".
         chance = {name: np.ones(len(rows)) for name, rows in self._rows.items()} | {"model": 1 / np.sqrt(size)}
-        preferred = np.where(frame["device"].isin({get_device(name).slug for name in focus.devices}), focus.weight, 1.0)
+        preferred = np.where(_in_focus(frame, group, focus), focus.weight, 1.0)
         focused = {name: values * preferred[self._rows[name]] for name, values in chance.items()}
         self._focus_step = round(focus.start * steps)
         self._chance, self._focused = _normalised(chance), _normalised(focused)
@@ -216,6 +216,18 @@ class TrainingSteps(TorchDataset):
             network=torch.from_numpy(np.concatenate([self._network[rows], np.zeros((extra, 2), np.int64)])),
             seed=int(random.integers(2**31)),
         )
+
+
+def _in_focus(frame: pd.DataFrame, group: np.ndarray, focus: Focus) -> np.ndarray:
+    """``[rows]`` whether a row is of a device in focus, or tells what none of theirs does.
+
+    What stacks differ by is learned from all devices. A stack that was measured in a phase on others alone would keep
+    an effect that belongs to constants of long ago, if its rows were no longer drawn.
+    """
+    on_device = frame["device"].isin({get_device(name).slug for name in focus.devices}).to_numpy()
+    kind = frame[["stack", "phase"]].astype(str).assign(group=group)
+    covered = pd.Series(on_device).groupby([kind[name].to_numpy() for name in kind]).transform("any").to_numpy()
+    return on_device | ~covered
 
 
 def _normalised(chance: dict[str, np.ndarray]) -> dict[str, np.ndarray]:

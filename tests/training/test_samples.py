@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 
+from gnnperf.conditions import Stack
 from gnnperf.errors import DeviceError
 from gnnperf.training.config import BatchMix, Focus
 from gnnperf.training.fit import UNLABELLED, unlabelled_graphs
@@ -27,12 +28,11 @@ CAMPAIGNS = (
 
 @pytest.fixture
 def steps(tiny_dataset):
-    def make(seed=0, focus=Focus(), **mix):
+    def make(seed=0, focus=Focus(), frame=tiny_dataset.frame, **mix):
         mix = BatchMix(**({"model": 4, "search_space": 3, "layer": 2, "unlabelled": 0} | mix))
         unlabelled = [tiny_dataset.graphs[key] for key in list(tiny_dataset.graphs.keys())[:2]]
         weight = {"model": 1.0, "layer": 0.5}
-        frame, graphs = tiny_dataset.frame, tiny_dataset.graphs
-        return TrainingSteps(frame, graphs, CAMPAIGNS, DEVICES, mix, weight, unlabelled, 20, seed, focus)
+        return TrainingSteps(frame, tiny_dataset.graphs, CAMPAIGNS, DEVICES, mix, weight, unlabelled, 20, seed, focus)
 
     return make
 
@@ -123,6 +123,16 @@ def test_a_focus_prefers_by_its_weight_and_a_device_without_rows_changes_nothing
     assert share(focus=Focus(devices=("1080ti",), weight=3)) > share() + 0.1
     for a, b in zip(flat(steps(focus=Focus(devices=("a100",), weight=9))[3]), flat(steps()[3]), strict=True):
         assert torch.equal(a, b)
+
+
+def test_a_stack_that_only_other_devices_measured_stays_in_focus(steps, tiny_dataset):
+    frame = tiny_dataset.frame.copy()
+    on_v100 = (frame["device"] == "v100-pcie-32gb") & (frame["phase"] == "training")
+    frame["stack"] = np.where(on_v100, "torch7", "pytorch")
+    focused = steps(frame=frame, focus=Focus(devices=("1080ti",), weight=1e6), model=12, search_space=0, layer=0)
+    drawn = {(int(row[6]), int(row[2])) for number in range(5) for row in focused[number].conditions}
+    stack = {str(name): number for number, name in enumerate(Stack)}
+    assert drawn == {(1, stack["pytorch"]), (2, stack["torch7"])}
 
 
 def test_a_focus_takes_any_spelling_of_a_device_and_refuses_what_is_none(steps):
