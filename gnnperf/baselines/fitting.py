@@ -11,6 +11,8 @@ from torch import Tensor, nn
 
 Loss = Callable[[Tensor, Tensor], Tensor]
 """``(predicted_ms [B], measured_ms [B])`` to a scalar."""
+Gather = Callable[[Tensor], tuple[Tensor, ...]]
+"""Numbers of rows ``[B]`` to the arguments of a network."""
 
 
 def squared_log_error(predicted_ms: Tensor, latency_ms: Tensor) -> Tensor:
@@ -38,6 +40,11 @@ class Standardiser:
         return torch.from_numpy(((values - self.mean) / self.scale).astype(np.float32))
 
 
+def from_table(inputs: Tensor) -> Gather:
+    """Rows of ``inputs`` ``[n, F]``, for networks of one argument."""
+    return lambda rows: (inputs[rows],)
+
+
 def dense_layers(*widths: int) -> list[nn.Module]:
     """Linear layers from each width to the next, a ReLU behind each."""
     return [part for inputs, outputs in pairwise(widths) for part in (nn.Linear(inputs, outputs), nn.ReLU())]
@@ -52,7 +59,7 @@ def start_at_mean(last: nn.Linear, latency_ms: np.ndarray) -> None:
 
 def fit_module(
     make: Callable[[], nn.Module],
-    inputs: Tensor,
+    gather: Gather,
     latency_ms: np.ndarray,
     loss: Loss,
     *,
@@ -66,8 +73,8 @@ def fit_module(
     Seeded, and the caller's random state is left as it was.
 
     Args:
-        make: makes the untrained network, ``[B, F]`` to ``[B]`` ms.
-        inputs: ``[n, F]``.
+        make: makes the untrained network, whose arguments are what ``gather`` gives and whose result is ``[B]`` ms.
+        gather: see :data:`Gather`.
         latency_ms: ``[n]``.
         loss: of a batch.
         epochs: passes over the rows.
@@ -83,12 +90,12 @@ def fit_module(
         torch.manual_seed(seed)
         module = make().train()
         optimizer = torch.optim.Adam(module.parameters(), lr=learning_rate)
-        steps = epochs * -(-len(inputs) // batch_size)
+        steps = epochs * -(-len(target) // batch_size)
         schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, learning_rate, total_steps=steps, pct_start=0.1)
         for _ in range(epochs):
-            for rows in torch.randperm(len(inputs)).split(batch_size):
+            for rows in torch.randperm(len(target)).split(batch_size):
                 optimizer.zero_grad()
-                loss(module(inputs[rows]), target[rows]).backward()
+                loss(module(*gather(rows)), target[rows]).backward()
                 nn.utils.clip_grad_norm_(module.parameters(), 1.0)
                 optimizer.step()
                 schedule.step()

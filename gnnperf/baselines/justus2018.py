@@ -6,7 +6,14 @@ import numpy as np
 import torch
 from torch import nn
 
-from gnnperf.baselines.fitting import Standardiser, dense_layers, fit_module, squared_log_error, start_at_mean
+from gnnperf.baselines.fitting import (
+    Standardiser,
+    dense_layers,
+    fit_module,
+    from_table,
+    squared_log_error,
+    start_at_mean,
+)
 from gnnperf.baselines.layer_sum import LayerModel, LayerSumBaseline
 from gnnperf.baselines.layers import LayerTable
 from gnnperf.conditions import Optimizer
@@ -41,7 +48,7 @@ class JustusBaseline(LayerSumBaseline):
             return _Perceptron(len(scale.mean), latency_ms)
 
         network = fit_module(
-            make, scale(_inputs(layers)), latency_ms, squared_log_error, epochs=self.epochs, seed=self.seed
+            make, from_table(scale(_inputs(layers))), latency_ms, squared_log_error, epochs=self.epochs, seed=self.seed
         )
 
         def model(table: LayerTable) -> np.ndarray:

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from gnnperf.baselines.fitting import Standardiser, dense_layers, fit_module, maple, start_at_mean
+from gnnperf.baselines.fitting import Standardiser, dense_layers, fit_module, from_table, maple, start_at_mean
 from gnnperf.baselines.layer_sum import LayerModel, LayerSumBaseline
 from gnnperf.baselines.layers import HARDWARE_FIELDS, LayerKind, LayerTable
 from gnnperf.conditions import Optimizer
@@ -57,7 +57,9 @@ class PerfNetV2Baseline(LayerSumBaseline):
         def make() -> nn.Module:
             return _ThreeParts(len(scale.mean), latency_ms)
 
-        network = fit_module(make, scale(_inputs(layers)), latency_ms, maple, epochs=self.epochs, seed=self.seed)
+        network = fit_module(
+            make, from_table(scale(_inputs(layers))), latency_ms, maple, epochs=self.epochs, seed=self.seed
+        )
 
         def parts(table: LayerTable) -> np.ndarray:
             with torch.no_grad():

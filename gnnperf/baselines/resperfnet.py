@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from gnnperf.baselines.fitting import Standardiser, dense_layers, fit_module, maple, start_at_mean
+from gnnperf.baselines.fitting import Standardiser, dense_layers, fit_module, from_table, maple, start_at_mean
 from gnnperf.baselines.layer_sum import LayerModel, LayerSumBaseline
 from gnnperf.baselines.layers import LayerKind, LayerTable
 from gnnperf.conditions import Optimizer, Phase
@@ -80,7 +80,7 @@ class ResPerfNetBaseline(LayerSumBaseline):
         def make() -> nn.Module:
             return _ResidualNetwork(features.width, latency_ms)
 
-        network = fit_module(make, features(layers), latency_ms, maple, epochs=self.epochs, seed=self.seed)
+        network = fit_module(make, from_table(features(layers)), latency_ms, maple, epochs=self.epochs, seed=self.seed)
 
         def model(table: LayerTable) -> np.ndarray:
             with torch.no_grad():
