@@ -7,7 +7,21 @@ import sys
 import typer
 
 from gnnperf import __version__
-from gnnperf.cli import benchmark, adapt, calibrate, data, devices, evaluate, inspect, measure, predict, sweep, train, tune, zoo
+from gnnperf.cli import (
+    adapt,
+    benchmark,
+    calibrate,
+    data,
+    devices,
+    evaluate,
+    inspect,
+    measure,
+    predict,
+    sweep,
+    train,
+    tune,
+    zoo,
+)
 
 app = typer.Typer(
     name="gnnperf",
