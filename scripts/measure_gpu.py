@@ -3,9 +3,9 @@
     python scripts/measure_gpu.py --device my_gpu.yaml -o gpu.csv
 
 Inference in PyTorch, with the input on the GPU and copied from ordinary memory, in onnxruntime's CUDA provider and in
-TensorRT; training steps in PyTorch. Batches 1 to 128, as long as the memory lasts: 240 rows of some five seconds each. A
-backend that is not installed is told and left out. A run that was stopped continues with the same command; --trial takes
-LeNet alone.
+TensorRT; training steps in PyTorch. Batches 1 to 128, as long as the memory lasts: 240 rows of some five seconds each.
+A backend that is not installed is told and left out. A run that was stopped continues with the same command; --trial
+takes LeNet alone.
 """
 
 from __future__ import annotations

@@ -54,9 +54,9 @@ def test_one_failure_does_not_stop_the_others(gnnperf, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        (["lenet5", "--backend", "tvm"], "no backend 'tvm'"),
-        (["lenet5", "--backend", "onnxruntime-cuda"], "built without CUDAExecutionProvider"),
-        (["lenet5", "--window", "session"], "needs a GPU"),
+        (["lenet5", "--device", "1080ti", "--backend", "tvm"], "no backend 'tvm'"),
+        (["lenet5", "--device", "1080ti", "--backend", "onnxruntime-cuda"], "built without CUDAExecutionProvider"),
+        (["lenet5", "--device", "1080ti", "--window", "session"], "needs a GPU"),
         (["lenet5", "--device", "abacus"], "unknown device 'abacus'"),
     ],
 )
