@@ -75,5 +75,8 @@ def _ticks(values: list[float]) -> tuple[list[int], list[str]]:
 
 
 def _label(name: str) -> str:
-    unit = next((text for suffix, text in _UNITS.items() if name.endswith(f"_{suffix}")), None)
-    return f"{name}, {unit}" if unit else name
+    """``"bandwidth_gb_s"`` -> ``"bandwidth, GB/s"``."""
+    for suffix, unit in _UNITS.items():
+        if name.endswith(f"_{suffix}"):
+            return f"{name.removesuffix(f'_{suffix}').replace('_', ' ')}, {unit}"
+    return name
