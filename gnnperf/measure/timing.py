@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 
 from gnnperf.conditions import Precision
 from gnnperf.datasets.graph_store import GraphStore
+from gnnperf.errors import MeasureError
 from gnnperf.graph import read_graph, to_arrays
 from gnnperf.measure.cases import Case
 from gnnperf.measure.energy import energy_meter
@@ -57,14 +58,22 @@ class Stopwatch:
             yield row
 
     def _layers(self, case: Case, done: set[RowKey]) -> Iterator[MeasuredRow]:
+        failed: list[MeasureError] = []
         for layer, model in single_layers(case.network.load(case.batch)):
             if case.key(model.precision, layer) in done:
                 continue
             # What the reader takes for the batch may be something else inside a network.
             graph_key = self._graphs.add(replace(to_arrays(read_graph(model.proto)), batch=case.batch).at_batch(1))
-            row = self._timed(case, model, layer, graph_key)
+            try:
+                row = self._timed(case, model, layer, graph_key)
+            except MeasureError as error:
+                failed.append(error)
+                continue
             self._graphs.names[row.spec] = graph_key
             yield row
+        if failed:
+            more = f" (and {len(failed) - 1} layers more)" if len(failed) > 1 else ""
+            raise MeasureError(f"{failed[0]}{more}")
 
     def _timed(self, case: Case, model: RunnableModel, layer: str, graph_key: str) -> MeasuredRow:
         campaign = case.campaign

@@ -107,6 +107,21 @@ def test_layers_by_themselves(tmp_path):
     assert run(table, "lenet5", per_layer=True, phases=BOTH, batches=(4,)).rows == []
 
 
+def test_a_layer_that_cannot_train_does_not_stop_those_behind_it(tmp_path):
+    path, table = tmp_path / "mixed.onnx", tmp_path / "layers.csv"
+    nodes = [
+        helper.make_node("ArgMax", ["x"], ["a"], name="first"),
+        helper.make_node("Relu", ["x"], ["b"], name="last"),
+    ]
+    inputs = [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["N", 4])]
+    outputs = [helper.make_tensor_value_info("a", TensorProto.INT64, None),
+               helper.make_tensor_value_info("b", TensorProto.FLOAT, None)]  # fmt: skip
+    save(helper.make_model(helper.make_graph(nodes, "mixed", inputs, outputs), ir_version=8), path)
+    outcome = run(table, path, per_layer=True, phases=(Phase.TRAINING,))
+    assert [row.layer for row in read_rows(table)] == ["last"]
+    assert len(outcome.failed) == 1 and "first" in outcome.failed[0]
+
+
 def test_a_measured_table_becomes_a_source(tmp_path, weightless_file):
     table, layers = tmp_path / "mine.csv", tmp_path / "layers.csv"
     run(table, weightless_file, "lenet5", phases=BOTH, batches=(2,))
@@ -128,7 +143,7 @@ def test_a_measured_table_becomes_a_source(tmp_path, weightless_file):
     graph = dataset.graphs[file_rows["graph_key"].iloc[0]]
     assert graph.column("macs").sum() == zoo.count("squeezenet1_1@32").macs
     parts = dataset.frame[dataset.frame["source"] == "measured-layers"]
-    assert (parts["kind"] == "layer").all() and len(parts) == 8 + 1
+    assert (parts["kind"] == "layer").all() and len(parts) == 7 + 1
     dense = dataset.graphs[parts.loc[parts["family"] == "dense_c32_f10_bias.linear_0", "graph_key"].item()]
     assert dense.at_batch(2).column("macs").sum() == 2 * 32 * 10
 
