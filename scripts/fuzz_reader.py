@@ -16,6 +16,7 @@ import random
 import resource
 import sys
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -23,6 +24,7 @@ import numpy as np
 import onnx
 from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.message import EncodeError, Message
+from onnx import TensorProto, helper
 
 from gnnperf import zoo
 from gnnperf.errors import ModelFileError
@@ -34,6 +36,7 @@ _SEED_BYTES = 20_000  # larger models are mutated as often, and read more slowly
 _LONGEST_MESSAGE = 2_000
 _NUMBERS = (0, 1, -1, 2, 3, 7, 64, 255, 2**16, 2**31 - 1, -(2**31), 2**32, 2**62, 2**63 - 1, -(2**63))
 _FLOATS = (0.0, -1.0, 0.5, 1e30, float("inf"), float("nan"))
+_FUNCTION_SEEDS = 40  # as often as models of two operators come
 _ZOO_SEEDS = ("lenet5", "bert?layers=1&hidden=64&heads=2", "nasbench201/012340")
 _INTEGERS = {
     FieldDescriptor.TYPE_INT32: (-(2**31), 2**31 - 1),
@@ -106,7 +109,9 @@ def seed_models() -> list[bytes]:
     """Small models of every operator, every control-flow construct, functions, and a few whole networks."""
     from onnx.backend.test.case.node import collect_testcases
 
-    models = [case.model for case in collect_testcases(None)] + [zoo.build(spec, 1) for spec in _ZOO_SEEDS]
+    with np.errstate(all="ignore"), warnings.catch_warnings(action="ignore"):
+        models = [case.model for case in collect_testcases(None)] + [zoo.build(spec, 1) for spec in _ZOO_SEEDS]
+    models += [_with_functions()] * _FUNCTION_SEEDS
     contents = []
     for model in models:
         content = model.SerializeToString()
@@ -118,6 +123,30 @@ def seed_models() -> list[bytes]:
         if len(content) <= _SEED_BYTES:
             contents.append(content)
     return contents
+
+
+def _with_functions() -> onnx.ModelProto:
+    """A model of two local functions, one of which calls the other, and a branch."""
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("local", 1)]
+    inner = [helper.make_node("Relu", ["a"], ["b"]), helper.make_node("Add", ["b", "a"], ["c"])]
+    outer = [helper.make_node("Inner", ["a"], ["b"], domain="local"), helper.make_node("Exp", ["b"], ["c"])]
+    branch = helper.make_graph(
+        [helper.make_node("Inner", ["x"], ["q"], domain="local")], "branch", [], [onnx.ValueInfoProto(name="q")]
+    )
+    nodes = [
+        helper.make_node("Outer", ["x"], ["h"], domain="local"),
+        helper.make_node("If", ["go"], ["y"], then_branch=branch, else_branch=branch),
+    ]
+    inputs = [
+        helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n", 4]),
+        helper.make_tensor_value_info("go", TensorProto.BOOL, []),
+    ]
+    graph = helper.make_graph(nodes, "net", inputs, [onnx.ValueInfoProto(name=name) for name in ("y", "h")])
+    functions = [
+        helper.make_function("local", name, ["a"], ["c"], body, opsets)
+        for name, body in (("Inner", inner), ("Outer", outer))
+    ]
+    return helper.make_model(graph, functions=functions, opset_imports=opsets)
 
 
 def _messages(message: Message) -> Iterator[Message]:
@@ -188,7 +217,7 @@ def _scalar(field: FieldDescriptor, messages: list[Message], rng: random.Random)
         for other, value in message.ListFields():
             if other.type == FieldDescriptor.TYPE_STRING:
                 texts += value if other.is_repeated else [value]
-    return rng.choice([*texts, "", "x", rng.choice(_OPERATOR_NAMES)])
+    return rng.choice([*texts, "", "x", "two\nlines\x1b[31m", rng.choice(_OPERATOR_NAMES)])
 
 
 _OPERATOR_NAMES = sorted({schema.name for schema in onnx.defs.get_all_schemas()})
@@ -224,13 +253,15 @@ def _work(fuzzer: Fuzzer, numbers: range, current, results, limit_memory: bool) 
         results.put((number, check(fuzzer.case(number))))
 
 
-def fuzz(seed: int, numbers: range, report: Callable[[int, bytes, str], None], progress=None) -> collections.Counter:
-    """Run cases ``numbers`` of a seed; every crash is reported with its number, bytes and reason.
+def fuzz(
+    fuzzer: Fuzzer, numbers: range, report: Callable[[int, bytes, str], None], progress=None
+) -> collections.Counter:
+    """Run cases ``numbers``; every crash is reported with its number, bytes and reason.
 
     Returns:
         How many cases ended how; crashes, hangs and dead workers count as ``crash``.
     """
-    fuzzer, counts = Fuzzer(seed), collections.Counter()
+    counts = collections.Counter()
     context = multiprocessing.get_context("fork")
     next_number = numbers.start
     while next_number < numbers.stop:
@@ -285,7 +316,7 @@ def main() -> None:
             print(f"{counts.total():,} cases: {dict(counts)}", flush=True)
 
     numbers = range(arguments.start, arguments.start + arguments.cases)
-    counts = fuzz(arguments.seed, numbers, report, progress)
+    counts = fuzz(Fuzzer(arguments.seed), numbers, report, progress)
     print(", ".join(f"{count:,} {kind}" for kind, count in counts.most_common()))
     sys.exit(1 if counts["crash"] else 0)
 

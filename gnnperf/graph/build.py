@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -17,6 +18,8 @@ from gnnperf.graph.rebatch import follows_batch, scale_batch_constants
 from gnnperf.graph.trace import Trace, trace
 from gnnperf.graph.traced import Operator, TracedTensor
 
+_CONTROL_CHARACTERS = re.compile("[\x00-\x1f\x7f-\x9f]")
+_LONGEST_MESSAGE = 1000
 _INTEGER_TYPES = (onnx.TensorProto.INT64, onnx.TensorProto.INT32)
 
 
@@ -51,11 +54,21 @@ def read_graph(
         model = read_model(source)
         move_weight_inputs(model.graph)
         return _read_resolved(model, name or model.graph.name or "model", batch, dims, input_shapes)
-    except ModelFileError:
+    except ModelFileError as error:
+        if (message := _one_line(str(error))) != str(error):
+            raise ModelFileError(message) from None
         raise
     except Exception as error:  # a file can break the specification in any way; its reader must not break on it
         label = f"'{name}'" if name else "the model"
-        raise ModelFileError(f"{label} breaks the ONNX specification ({error!r}): export it again") from error
+        raise ModelFileError(
+            _one_line(f"{label} breaks the ONNX specification ({error!r}): export it again")
+        ) from error
+
+
+def _one_line(message: str) -> str:
+    """The message without what names in a file may do to it: lines of their own, control characters, endless length."""
+    message = " ".join(_CONTROL_CHARACTERS.sub(" ", message).split())
+    return message if len(message) <= _LONGEST_MESSAGE else f"{message[:_LONGEST_MESSAGE]}..."
 
 
 def _read_resolved(model: onnx.ModelProto, name: str, batch, dims, input_shapes) -> OpGraph:

@@ -24,7 +24,7 @@ def item_at(operator: Operator) -> TracedTensor | None:
     items = operator.inputs[0].items
     position = _position(operator, 1)
     if not items:
-        return None
+        return operator.inputs[0].item
     if position is not None:
         return items[position]
     first = items[0]

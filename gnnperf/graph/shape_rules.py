@@ -116,6 +116,13 @@ def _zip_map(operator: Operator) -> list[TensorType] | None:
     return [TensorType(TensorProto.UNDEFINED, None, sequence=True)]
 
 
+def _tree_ensemble(operator: Operator) -> list[TensorType] | None:
+    source = operator.inputs[0]
+    if not source.shape:
+        return None
+    return [TensorType(source.dtype, (source.shape[0], operator.attributes.get("n_targets", 1)))]
+
+
 def _feature_vectorizer(operator: Operator) -> list[TensorType] | None:
     shapes = [operator.input_shape(i) for i in range(len(operator.inputs))]
     if any(not shape for shape in shapes):
@@ -374,6 +381,7 @@ RULES: dict[str, Rule] = {
         ["ai.onnx.ml.LinearRegressor", "ai.onnx.ml.SVMRegressor", "ai.onnx.ml.TreeEnsembleRegressor"], _regressor
     ),
     **dict.fromkeys(["ai.onnx.ml.Scaler", "ai.onnx.ml.Normalizer"], _typed_like_first(TensorProto.FLOAT)),
+    "ai.onnx.ml.TreeEnsemble": _tree_ensemble,
     "ai.onnx.ml.FeatureVectorizer": _feature_vectorizer,
     "ai.onnx.ml.ZipMap": _zip_map,
 }

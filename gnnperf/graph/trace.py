@@ -52,6 +52,9 @@ def trace(model: onnx.ModelProto, dims: InputDims) -> Trace:
     for value in graph.input:
         kind = tensor_type(value.type)
         scope[value.name] = TracedTensor(value.name, kind.dtype, dims.shapes.get(value.name), sequence=kind.sequence)
+        if value.type.HasField("sequence_type"):
+            item = tensor_type(value.type.sequence_type.elem_type, dims.named)
+            scope[value.name].item = TracedTensor(value.name, item.dtype, item.shape, sequence=item.sequence)
         tracer.result.inputs.append(scope[value.name])
     tracer.run(graph, scope, repeats=1)
     result = tracer.result
@@ -133,7 +136,8 @@ class _Tracer:
             for name, value in zip(node.output, values, strict=False):
                 scope[name] = _constant_tensor(name, value)
             return
-        present = [tensor for tensor in inputs if tensor is not None]
+        # CastLike takes of its second input the type alone.
+        present = [tensor for tensor in (inputs[:1] if op == "CastLike" else inputs) if tensor is not None]
         constant = bool(present) and op not in _RANDOM and all(tensor.constant for tensor in present)
         operator.outputs = self._outputs(operator, scope, None if constant else operator)
         for tensor in operator.outputs:
@@ -141,7 +145,9 @@ class _Tracer:
             if constant:
                 tensor.constant = True
                 self._keep_weight_identity(operator, tensor)
-        if constant or (op == "Cast" and present[0].dtype == operator.attributes.get("to")):
+        if constant or (
+            op in ("Cast", "CastLike") and present[0].dtype == operator.outputs[0].dtype != TensorProto.UNDEFINED
+        ):
             if not constant:
                 scope[node.output[0]] = present[0]
             return
@@ -314,13 +320,14 @@ class _Tracer:
                                         "once is counted")  # fmt: skip
         arguments = {}
         for value, tensor in zip(body.input, inputs, strict=False):
-            source = tensor.items[0] if tensor.items else tensor
+            source = tensor.items[0] if tensor.items else tensor.item or tensor
             arguments[value.name] = _body_argument(value.name, source, source.shape)
         outputs = self._body(body, scope, repeats * len(items or (0,)), arguments)
         self._merge(node, scope, repeats, outputs, [TensorType(tensor.dtype, None, True) for tensor in outputs])
         for name, tensor in zip(node.output, outputs, strict=False):
-            if items and name:
-                scope[name].items = (tensor,) * len(items)
+            if name:
+                scope[name].item = tensor
+                scope[name].items = None if items is None else (tensor,) * len(items)
 
     def _body(self, body: onnx.GraphProto, scope: _Scope, repeats: int, arguments: dict[str, TracedTensor]):
         inner = _Scope(scope)

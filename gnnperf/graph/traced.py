@@ -51,6 +51,7 @@ class TracedTensor:
     root: str = ""  # the weight that a constant was made of
     sequence: bool = False  # a sequence, map or optional, which has no shape
     items: tuple[TracedTensor, ...] | None = None  # of a sequence, where they are known
+    item: TracedTensor | None = None  # of a sequence: what every item looks like, where that is all that is known
 
     @property
     def elements(self) -> int:

@@ -92,3 +92,15 @@ def test_nested_loops_multiply():
     trips = [numpy_helper.from_array(np.int64(n), name) for n, name in ((2, "two"), (3, "three"))]
     graph = read_graph(model([node], {"x": [4]}, ["y"], trips))
     assert graph.nodes[0].op_type == "Relu" and graph.nodes[0].repeats == 6
+
+
+def test_scan_of_opset_8_runs_once_per_slice_of_every_batch_item():
+    inner = body(
+        [helper.make_node("Add", ["state", "slice"], ["state2"]), helper.make_node("Relu", ["state2"], ["out"])],
+        ["state2", "out"],
+        [value("state", [8]), value("slice", [8])],
+    )
+    node = helper.make_node("Scan", ["", "s0", "x"], ["s1", "y"], body=inner, num_scan_inputs=1)
+    graph = read_graph(model([node], {"s0": [3, 8], "x": [3, 6, 8]}, ["s1", "y"], opset=8))
+    assert [tensor.shape for tensor in graph.outputs] == [(3, 8), (3, 6, 8)]
+    assert [(n.op_type, n.repeats) for n in graph.nodes] == [("Add", 18), ("Relu", 18), ("Scan", 1)]

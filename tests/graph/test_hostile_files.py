@@ -193,3 +193,211 @@ def test_damaged_bytes_never_do_more_than_be_refused(spec):
         assert (arrays.node >= 0).all() and np.isfinite(arrays.node).all()
         assert (arrays.edge_index[0] < arrays.edge_index[1]).all()
     assert 0 < refused < 150
+
+
+def calls(levels: int, per_level: int, recursive: bool = False) -> onnx.ModelProto:
+    """Functions that call the next one several times each; the last has operators, or calls the first again."""
+    source = model([helper.make_node("f0", ["x"], ["y"], domain="local")], {"x": [2, 4]}, ["y"])
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("local", 1)]
+    source.opset_import.append(opsets[1])
+    for level in range(levels):
+        last = level + 1 == levels and not recursive
+        called, domain = ("Relu", "") if last else (f"f{(level + 1) % levels}", "local")
+        names = ["a", *(f"b{i}" for i in range(per_level))]
+        body = [helper.make_node(called, [names[i]], [names[i + 1]], domain=domain) for i in range(per_level)]
+        source.functions.append(helper.make_function("local", f"f{level}", ["a"], [names[-1]], body, opsets))
+    return source
+
+
+def test_functions_are_inlined_up_to_a_sane_number_of_operators():
+    assert len(read_graph(calls(3, 5)).nodes) == 125
+    with pytest.raises(ModelFileError, match="expand to more than 200,000 operators"):
+        read_graph(calls(10, 10))
+
+
+@pytest.mark.parametrize(("levels", "message"), [(1, "call themselves"), (3, "call themselves")])
+def test_functions_that_call_themselves_are_refused(levels, message):
+    with pytest.raises(ModelFileError, match=message):
+        read_graph(calls(levels, 2, recursive=True))
+
+
+def test_calls_nested_very_deeply_are_refused():
+    with pytest.raises(ModelFileError, match="200 deep"):
+        read_graph(calls(5000, 1))
+
+
+def field(number: int, payload: bytes) -> bytes:
+    """A protobuf field of bytes."""
+    length, size = len(payload), bytearray()
+    while length > 127:
+        size.append(length & 127 | 128)
+        length >>= 7
+    return bytes([number << 3 | 2, *size, length]) + payload
+
+
+def test_branches_nested_ten_thousand_deep_are_refused():
+    graph = b""
+    for _ in range(10_000):
+        body = field(1, b"then_branch") + field(6, graph)
+        graph = field(1, field(2, b"y") + field(4, b"If") + field(5, body))
+        if len(graph) > 300_000:
+            break
+    with pytest.raises(ModelFileError, match="damaged"):
+        read_graph(field(7, graph + field(12, field(1, b"y"))))
+
+
+@pytest.mark.parametrize("place", ["weight", "input", "constant", "reshape", "kernel"])
+def test_thousands_of_dimensions_are_not_multiplied(place):
+    """Their product has millions of digits."""
+    many = [2**62] * 50_000
+    source = single("MatMul", {"x": [1, 4]}, [weight("w", 4, 4)])
+    if place == "weight":
+        source.graph.initializer[0].ClearField("raw_data")
+        source.graph.initializer[0].dims[:] = many
+    elif place == "input":
+        source.graph.input[0].type.tensor_type.shape.dim.extend(
+            [onnx.TensorShapeProto.Dimension(dim_value=2**30)] * 50_000
+        )
+    elif place == "constant":
+        constant = helper.make_node("Constant", [], ["w2"], value=TensorProto(data_type=1, dims=many))
+        source = model([constant, helper.make_node("Add", ["x", "w2"], ["y"])], {"x": [1]}, ["y"])
+    elif place == "reshape":
+        source = single("Reshape", {"x": [1, 4]}, shape=many, opset=1)
+    else:
+        source = single("MaxPool", {"x": [1, 3, 8, 8]}, kernel_shape=many)
+    try:
+        assert not read_graph(source).nodes[0].resolved
+    except ModelFileError as error:
+        assert "64 dimensions" in str(error)
+
+
+def test_many_total_lengths_are_linear():
+    source = single("Relu", {"x": ["N", 4]})
+    for i in range(3000):
+        source.graph.input.append(value(f"i{i}", [f"total_{i}"]))
+    looked_up = []
+    sys.setprofile(lambda frame, event, arg: looked_up.append(event))
+    try:
+        read_graph(source)
+    finally:
+        sys.setprofile(None)
+    assert len(looked_up) < 3000 * 200
+
+
+def test_long_values_are_kept_up_to_a_limit(monkeypatch):
+    """A thousand operators on a thousand numbers each are cheap; a million of them would fill the memory."""
+    from gnnperf.graph import trace
+
+    nodes = [helper.make_node("Range", ["zero", "thousand", "one"], ["v0"])]
+    nodes += [helper.make_node("Neg", [f"v{i}"], [f"v{i + 1}"]) for i in range(20)]
+    nodes.append(helper.make_node("Add", ["x", "v20"], ["y"]))
+    scalars = [numpy_helper.from_array(np.int64(v), n) for n, v in (("zero", 0), ("thousand", 1000), ("one", 1))]
+    source = model(nodes, [value("x", [1], INT64)], ["y"], scalars)
+    expected = read_graph(source).outputs
+    monkeypatch.setattr(trace, "_KEPT_VALUE_BYTES", 5 * 8000)
+    assert read_graph(source).outputs == expected
+
+
+@pytest.mark.parametrize(
+    ("limit", "message"), [("_MAX_FIELDS", "more fields"), ("_MAX_STRUCTURE_BYTES", "beside its weights")]
+)
+def test_absurd_amounts_of_structure_are_refused(limit, message, monkeypatch):
+    from gnnperf.graph import wire
+
+    content = zoo.build("resnet18", 1).SerializeToString()
+    monkeypatch.setattr(wire, limit, 60)
+    with pytest.raises(ModelFileError, match=message):
+        read_graph(content)
+
+
+# Found by scripts/fuzz_reader.py: ONNX's inference ends the process on these.
+def untyped(op_type: str, domain: str = "", **attributes) -> onnx.ModelProto:
+    source = model([helper.make_node(op_type, ["nowhere"], ["y"], domain=domain, **attributes)], {}, ["y"], opset=20)
+    source.opset_import.append(helper.make_opsetid("ai.onnx.ml", 5 if op_type == "TreeEnsemble" else 4))
+    return source
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        untyped("EyeLike"),
+        untyped("RegexFullMatch", pattern="a"),
+        untyped("DictVectorizer", "ai.onnx.ml", string_vocabulary=["a"]),
+        untyped("LabelEncoder", "ai.onnx.ml", keys_strings=["a"], values_int64s=[1]),
+        untyped("TreeEnsemble", "ai.onnx.ml", n_targets=1, nodes_splits=weight("s", 1)),
+        single("GatherND", {"x": [3, 3], "i": [-5]}, opset=11),
+        single("GatherND", {"x": [3, 3], "i": [3]}, batch_dims=7),
+    ],
+    ids=lambda source: source.graph.node[0].op_type,
+)
+def test_operators_on_which_the_onnx_package_crashes(source):
+    for tensor in source.graph.input:
+        tensor.type.tensor_type.elem_type = INT64 if tensor.name == "i" else TensorProto.FLOAT
+    try:
+        read_graph(source)
+    except ModelFileError:
+        pass
+
+
+def test_an_error_names_what_a_file_calls_in_two_lines_in_one():
+    source = single("Relu", {"two\nlines\x1b[31m": [2**40, 2**40]})
+    with pytest.raises(ModelFileError) as error:
+        read_graph(source)
+    assert "two lines" in str(error.value) and str(error.value).isprintable()
+    source = single("Relu", {"x" * 100_000: [2**40, 2**40]})
+    with pytest.raises(ModelFileError) as error:
+        read_graph(source)
+    assert len(str(error.value)) < 1100
+
+
+def test_an_operator_that_is_not_as_specified_is_named():
+    with pytest.raises(ModelFileError, match="'choice'"):
+        read_graph(model([helper.make_node("If", ["c"], ["y"], name="choice")], {"c": []}, ["y"]))
+
+
+def test_names_that_clash_are_kept_apart():
+    """Two operators of one name, a body that reuses a name of the graph around it, an initializer like an output."""
+    branch = helper.make_graph([helper.make_node("Exp", ["x"], ["h"], name="n")], "b", [], [value("h", None)])
+    nodes = [
+        helper.make_node("Relu", ["x"], ["h"], name="n"),
+        helper.make_node("If", ["c"], ["g"], name="n", then_branch=branch, else_branch=branch),
+        helper.make_node("Add", ["h", "g"], ["y"], name="n"),
+    ]
+    graph = read_graph(model(nodes, [value("x", [2, 3]), value("c", [], TensorProto.BOOL)], ["y"]))
+    assert [node.op_type for node in graph.nodes] == ["Relu", "Exp", "If", "Add"]
+    assert [(edge.source, edge.target) for edge in graph.edges] == [(1, 2), (0, 3), (2, 3)]
+
+
+def test_an_operator_without_outputs_computes_nothing():
+    nodes = [
+        onnx.NodeProto(op_type="Constant"),
+        helper.make_node("Relu", ["x"], []),
+        helper.make_node("Exp", ["x"], ["y"]),
+    ]
+    assert [node.op_type for node in read_graph(model(nodes, {"x": [2]}, ["y"])).nodes] == ["Exp"]
+
+
+def test_weights_without_elements():
+    node = read_graph(single("Concat", {"x": [2, 3]}, [weight("w", 2, 0)], axis=1)).nodes[0]
+    assert node.output_shape == (2, 3) and node.weight_bytes == 0 and node.resolved
+
+
+def test_inputs_of_different_batches_share_one():
+    graph = read_graph(single("MatMul", {"x": ["N", 8], "y": ["batch", 8, 4]}), batch=3)
+    assert [tensor.shape for tensor in graph.inputs] == [(3, 8), (3, 8, 4)]
+
+
+def test_reading_is_linear():
+    """Python calls, which no load of the machine changes, grow with the operators."""
+
+    def calls_for(count: int) -> int:
+        nodes = [helper.make_node("Relu", [f"t{i}"], [f"t{i + 1}"]) for i in range(count)]
+        source, events = model(nodes, {"t0": ["N", 4]}, [f"t{count}"]), []
+        sys.setprofile(lambda frame, event, arg: events.append(None))
+        try:
+            to_arrays(read_graph(source))
+        finally:
+            sys.setprofile(None)
+        return len(events)
+
+    assert calls_for(2000) < 2.2 * calls_for(1000)

@@ -24,7 +24,7 @@ def classical(operator: Operator, node: Node) -> None:
     elif kind.startswith("TreeEnsemble"):
         trees = attributes.get("nodes_treeids", ())
         roots = len(set(trees) or attributes.get("tree_roots", (0,)))
-        nodes = len(trees) or len(attributes.get("nodes_splits", ()) or (0,))
+        nodes = len(trees) or len(attributes.get("nodes_featureids", (0,)))
         node.parameters = nodes
         node.flops = rows * roots * max(1, (nodes // max(1, roots)).bit_length())  # one path down every tree
     elif source:
