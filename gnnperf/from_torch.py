@@ -175,7 +175,7 @@ def load_module(spec: str) -> tuple[torch.nn.Module, Any]:
         raise ModelFileError(f"'{spec}': {_first_line(error)}") from None
     except ModuleNotFoundError as error:
         raise ModelFileError(f"'{spec}': there is no Python module {error.name!r} here or in the path") from None
-    except Exception as error:  # the user's code
+    except (Exception, SystemExit) as error:  # the user's code
         raise ModelFileError(f"'{spec}' failed: {type(error).__name__}: {_first_line(error)}") from None
     finally:
         sys.path.remove("")
