@@ -9,8 +9,8 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
+from gnnperf.cli.benchmark_bar import BenchmarkBar
 from gnnperf.cli.console import one_line_errors, stderr, stdout
 
 EPILOG = """
@@ -27,24 +27,6 @@ EPILOG = """
 All of it takes half an hour on one core the first time; what was fitted is kept in --cache, so that a stopped run
 continues. docs/benchmark.md says what the truths and the methods are.
 """
-
-
-class _Bar:
-    """One bar over all pairs of a method and a fold; nothing where the output is no terminal."""
-
-    def __init__(self, console: Console) -> None:
-        columns = (TextColumn("{task.description}"), BarColumn(bar_width=20), MofNCompleteColumn(), TimeElapsedColumn())
-        self._bar = Progress(*columns, console=console, disable=not console.is_terminal, transient=True)
-
-    def start(self, tasks: int) -> None:
-        self._bar.start()
-        self._task = self._bar.add_task("", total=tasks, completed=-1)
-
-    def step(self, task: str) -> None:
-        self._bar.update(self._task, advance=1, description=task)
-
-    def stop(self) -> None:
-        self._bar.stop()
 
 
 def benchmark(
@@ -92,7 +74,7 @@ def benchmark(
 
         inputs = Inputs(data, resperfnet, folds, device_folds, predictor, cache)
         names = tuple(name.strip() for name in only.split(",")) if only else ()
-        result = benchmark_suite(inputs, names, _Bar(stderr))
+        result = benchmark_suite(inputs, names, BenchmarkBar(stderr))
         if csv is not None:
             _write(csv, result.table().to_csv(index=False))
         if markdown is not None:

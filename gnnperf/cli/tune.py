@@ -5,13 +5,20 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.console import Console
 
+from gnnperf.cli.benchmark_bar import BenchmarkBar
 from gnnperf.cli.console import one_line_errors, stderr, stdout
 from gnnperf.cli.dataset_option import open_dataset
 from gnnperf.tuning.options import Aim, PrunerName
+
+if TYPE_CHECKING:
+    from gnnperf.datasets.dataset import Dataset
+    from gnnperf.evaluation.benchmark.result import Benchmark
+    from gnnperf.training.config import TrainingConfig
 
 EPILOG = """
 **Examples**
@@ -32,7 +39,7 @@ Ctrl-C keeps the study; the same command continues. docs/tuning.md has the searc
 """
 
 
-_TRIAL, _STUDY = "What a trial is", "The study"
+_TRIAL, _STUDY, _COMPARISON = "What a trial is", "The study", "Comparison"
 
 
 def tune(
@@ -117,6 +124,21 @@ def tune(
             rich_help_panel=_STUDY,
         ),
     ] = 20,
+    compare: Annotated[
+        bool,
+        typer.Option(
+            "--compare",
+            help="Train the winner and compare it with ResPerfNet on LeNet, AlexNet and VGG, by which nothing was "
+            "tuned (half an hour).",
+            rich_help_panel=_COMPARISON,
+        ),
+    ] = False,
+    resperfnet: Annotated[
+        Path | None,
+        typer.Option(
+            help="Folder of ResPerfNet's own measurements, to train it on these too.", rich_help_panel=_COMPARISON
+        ),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the summary as one object.")] = False,
 ) -> None:
     """Search for a better configuration with Optuna, by families of networks left out of training."""
@@ -154,9 +176,37 @@ def tune(
         except Stopped:
             stderr.print("stopped; the trial is queued again and the study kept: the same command continues")
             raise typer.Exit(130) from None
+        winner = folder / f"{name}-tuned.yaml"
+        compared = _compare(TrainingConfig.from_yaml(winner), dataset, folder, resperfnet) if compare else None
         if as_json:
-            sys.stdout.write(json.dumps(found, indent=2) + "\n")
+            found |= {"comparison": compared.to_dict()} if compared else {}
+            sys.stdout.write(json.dumps(found, indent=2, allow_nan=False) + "\n")
         else:
             stdout.print(report(found), markup=False, soft_wrap=True)
-    winner = folder / f"{name}-tuned.yaml"
+            _print_comparison(compared)
     stderr.print(f"written to {folder}: try `gnnperf train {winner}`", markup=False, soft_wrap=True)
+
+
+def _compare(winner: TrainingConfig, dataset: Dataset, folder: Path, resperfnet: Path | None) -> Benchmark:
+    """Train the winner and run the benchmark."""
+    from gnnperf.training.checkpoint import Interrupted
+    from gnnperf.training.progress import TrainingBar
+    from gnnperf.tuning.comparison import compare_with_resperfnet
+
+    try:
+        return compare_with_resperfnet(
+            winner, dataset, folder, resperfnet, callbacks=(TrainingBar(stderr),), progress=BenchmarkBar(stderr)
+        )
+    except Interrupted as stopped:
+        stderr.print(f"{stopped}; run the same command again to continue")
+        raise typer.Exit(130) from None
+
+
+def _print_comparison(compared: Benchmark | None) -> None:
+    if compared is None:
+        return
+    from gnnperf.cli.benchmark_tables import benchmark_tables
+
+    console = stdout if stdout.is_terminal else Console(width=140, highlight=False)  # a pipe has no width
+    for part in benchmark_tables(compared, console.width):
+        console.print(part, markup=False, soft_wrap=isinstance(part, str) and not stdout.is_terminal)

@@ -78,10 +78,10 @@ class StudyBar:
         self._say(f"{self._name} {number}: this process was silent for so long that another one got it")
 
     def waiting(self, running: int) -> None:  # noqa: D102
-        self._bar.update(self._task, what=f"waiting for {running} trials of other processes")
+        self._bar.update(self._task, what=f"waiting for trials of other processes: {running}")
         if running != self._said_waiting:
             self._said_waiting = running
-            self._say(f"waiting for {running} trials of other processes; Ctrl-C leaves them to themselves")
+            self._say(f"waiting for trials of other processes: {running}; Ctrl-C leaves them to themselves")
 
     def _say(self, text: str) -> None:
         self._bar.console.print(text, markup=False, soft_wrap=True)

@@ -163,6 +163,12 @@ def report(found: dict) -> str:
                 f"| {figures['parameters']:,} |"
             )
     lines.append("")
+    if found["pareto"]:
+        lines += ["No trial is better in both:", "", f"| trial | {' | '.join(found['objectives'])} |"]
+        lines += ["| --- " * (len(found["objectives"]) + 1) + "|"]
+        for trial in sorted(found["pareto"], key=lambda trial: trial["values"][0]):
+            lines.append(f"| {trial['trial']} | " + " | ".join(f"{value:,.4g}" for value in trial["values"]) + " |")
+        lines.append("")
     if found["confirmed"]:
         seeds = list(found["confirmed"][0]["by_seed"])
         lines += ["| trial | error % when chosen | " + " | ".join(f"seed {seed}" for seed in seeds) + " | mean |"]

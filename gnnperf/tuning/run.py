@@ -104,11 +104,9 @@ def tune(
     if strange:
         said = ", ".join(f"{name} {value}" for name, value in strange.items())
         console.print(f"the configuration itself is not tried: the search has no {said}", markup=False)
-    parts = "; ".join(f"one without {fold.name}, scored on its {len(fold.test)} rows" for fold in folds)
+    parts = "; ".join(f"without {fold.name}, scored on its {len(fold.test)} rows" for fold in folds)
     console.print(
-        f"study {options.name}: a trial is {len(folds)} trainings of {options.steps} steps: {parts}",
-        markup=False,
-        soft_wrap=True,
+        f"study {options.name}: each trial trains {options.steps} steps {parts}", markup=False, soft_wrap=True
     )
     with StudyBar(console, trials, steps) as bar:
         objective = Objective(tried, dataset, folds, options.aim, options.inference_weight, bar.step)

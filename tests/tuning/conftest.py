@@ -1,9 +1,19 @@
 """A configuration of few steps, and folds of the families of ``tiny_dataset``."""
 
+import optuna
 import pytest
 
 from gnnperf.training.config import TrainingConfig
 from gnnperf.tuning import folds
+
+
+@pytest.fixture(autouse=True)
+def quiet_optuna():
+    """Optuna logs every trial, with all its parameters."""
+    verbosity = optuna.logging.get_verbosity()
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    yield
+    optuna.logging.set_verbosity(verbosity)
 
 
 @pytest.fixture
