@@ -19,6 +19,7 @@ from gnnperf.cli.console import EXIT_FAILED, one_line_errors, print_error, stder
 from gnnperf.cli.predict import PhaseChoice
 from gnnperf.cli.shape_options import DimOption, InputShapeOption, parse_dims, parse_input_shapes
 from gnnperf.conditions import Optimizer, Window
+from gnnperf.errors import MeasureError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -66,6 +67,9 @@ def measure(
         ),
     ] = None,
     threads: Annotated[int, typer.Option(min=1, help="CPU threads. One gives the steadiest times.")] = 1,
+    cpus: Annotated[
+        str | None, typer.Option(metavar="N,...", help="Keep to these processors, as `taskset` does (Linux).")
+    ] = None,
     window: Annotated[
         Window,
         typer.Option(
@@ -101,6 +105,8 @@ def measure(
     """
     dims, input_shapes, batches = parse_dims(dim), parse_input_shapes(input_shape), parse_batches(batch)
     with one_line_errors():
+        if cpus is not None:
+            _keep_to(cpus)
         from gnnperf.measure.cases import Campaign
         from gnnperf.measure.models import Network
         from gnnperf.measure.protocol import Settings
@@ -131,6 +137,17 @@ def measure(
     stderr.print(f"{escape(str(output))}: {len(outcome.rows)} new rows{already}{failed}", soft_wrap=True)
     if outcome.failed:
         raise typer.Exit(EXIT_FAILED)
+
+
+def _keep_to(cpus: str) -> None:
+    """Threads inherit it, so it comes before the frameworks, which start some as they are imported."""
+    try:
+        os.sched_setaffinity(0, [int(part) for part in cpus.split(",")])
+    except AttributeError:
+        raise MeasureError("--cpus needs Linux: leave it out") from None
+    except (ValueError, OSError):
+        usable = ", ".join(map(str, sorted(os.sched_getaffinity(0))))
+        raise MeasureError(f"--cpus {cpus}: no list of processors that this process may use ({usable})") from None
 
 
 def _device(given: str | None, backend: str, table: Path) -> str:

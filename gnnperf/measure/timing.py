@@ -18,7 +18,7 @@ from gnnperf.measure.layers import single_layers
 from gnnperf.measure.memory import peak_memory_mb
 from gnnperf.measure.models import RunnableModel
 from gnnperf.measure.protocol import Settings, Timing, time_runs
-from gnnperf.measure.quietness import Quietness, QuietnessWatch, combined, gpu_neighbours
+from gnnperf.measure.quietness import Quietness, QuietnessWatch, combined, gpu_quietness
 from gnnperf.measure.rows import MeasuredRow, RowKey
 from gnnperf.measure.runners import Runner, make_runner
 
@@ -84,7 +84,7 @@ class Stopwatch:
         meter = energy_meter(campaign.on_gpu)
         self._watch.start()
         timing = time_runs(runner.run, settings)
-        quiet = combined(self._watch.stop(), _waiting(timing), gpu_neighbours() if campaign.on_gpu else Quietness(True))
+        quiet = combined(self._watch.stop(), _waiting(timing), gpu_quietness() if campaign.on_gpu else Quietness(True))
         runs = timing.warm_ups + timing.repeats + timing.dropped
         parts = dict(zip(("forward_ms", "backward_ms", "update_ms"), timing.parts_ms, strict=False))
         return MeasuredRow(

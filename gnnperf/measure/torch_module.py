@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from gnnperf.errors import MeasureError
 from gnnperf.measure.torch_operators import KNOWS_OUTPUTS, KNOWS_TRAINING, OPERATORS, NodeView
 
+_OLDEST_OPSET = 7  # before it, operators broadcast by attributes
 # Float inputs that are no weights: statistics, limits, scales, padding values.
 _NOT_TRAINED = {"BatchNormalization": (3, 4), "Clip": (1, 2), "Resize": (1, 2), "Upsample": (1,), "Pad": (2,),
                 "Pow": (1,), "Dropout": (1,), "Where": (1, 2)}  # fmt: skip
@@ -38,10 +39,11 @@ class OnnxModule(nn.Module):
     and the like, which are buffers. Tensors are let go after their last use, so peak memory is that of a written model.
 
     Args:
-        model: with weights, of opset 7 or later.
+        model: with weights.
 
     Raises:
-        MeasureError: an operator is not written here, all of which are named, or is used in an unusual way.
+        MeasureError: the opset is older than 7, an operator is not written here (all such are named), or is used in an
+            unusual way.
     """
 
     def __init__(self, model: onnx.ModelProto) -> None:
@@ -53,6 +55,10 @@ class OnnxModule(nn.Module):
         graph = model.graph
         _refuse_unknown(graph)
         opset = max((item.version for item in model.opset_import if item.domain in ("", "ai.onnx")), default=1)
+        if opset < _OLDEST_OPSET:
+            raise MeasureError(
+                f"the torch backend reads opset {_OLDEST_OPSET} and later, not {opset}: measure with onnxruntime"
+            )
         constants = _constants(graph)
         trained = _trained(graph, constants)
         self._names: dict[str, str] = {}  # attribute of the module by name in the graph

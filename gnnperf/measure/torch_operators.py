@@ -250,13 +250,16 @@ def _dropout(node: NodeView) -> Operator:
 
 
 def _clip(node: NodeView) -> Operator:
-    bounds = [node.get("min"), node.get("max")]
-    for position in (1, 2):
-        if position in node.constants:
-            bounds[position - 1] = float(node.constants[position])
-    if bounds == [0.0, 6.0]:
+    known = {name: node.attributes[name] for name in ("min", "max") if name in node.attributes}
+    known |= {name: float(node.constants[at]) for at, name in ((1, "min"), (2, "max")) if at in node.constants}
+    if known == {"min": 0.0, "max": 6.0}:
         return lambda x, *_: F.relu6(x)
-    return lambda x, low=None, high=None: torch.clamp(x, bounds[0], bounds[1]) if bounds != [None, None] else x
+
+    def run(x: Tensor, low: Tensor | None = None, high: Tensor | None = None) -> Tensor:
+        least, most = known.get("min", low), known.get("max", high)
+        return x if least is None and most is None else torch.clamp(x, least, most)
+
+    return run
 
 
 def _gelu(node: NodeView) -> Operator:

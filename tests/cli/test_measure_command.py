@@ -57,6 +57,7 @@ def test_one_failure_does_not_stop_the_others(gnnperf, tmp_path):
         (["lenet5", "--device", "1080ti", "--backend", "tvm"], "no backend 'tvm'"),
         (["lenet5", "--device", "1080ti", "--backend", "onnxruntime-cuda"], "built without CUDAExecutionProvider"),
         (["lenet5", "--device", "1080ti", "--window", "session"], "needs a GPU"),
+        (["lenet5", "--device", "1080ti", "--cpus", "9999"], "no list of processors that this process may use"),
         (["lenet5", "--device", "abacus"], "unknown device 'abacus'"),
     ],
 )

@@ -4,10 +4,12 @@ import json
 import subprocess
 import sys
 import time
+from functools import partial
 
 import psutil
 import pytest
 
+from gnnperf.measure import quietness
 from gnnperf.measure.energy import RaplMeter, energy_meter
 from gnnperf.measure.machine import machine_record, remember_machine
 from gnnperf.measure.quietness import Quietness, QuietnessWatch, combined
@@ -57,6 +59,19 @@ def test_a_busy_neighbour_is_seen():
             assert all_s - own_s > 0.2
         finally:
             neighbour.kill()
+
+
+def test_heat_is_noticed(tmp_path, monkeypatch):
+    count = tmp_path / "cpu0/thermal_throttle/core_throttle_count"
+    count.parent.mkdir(parents=True)
+    count.write_text("5")
+    counted = partial(quietness._throttle_count, tmp_path)
+    monkeypatch.setattr(quietness, "_throttle_count", counted)
+    watch = QuietnessWatch()
+    monkeypatch.setattr(watch, "_others", lambda: Quietness(True))
+    assert watch.stop() == Quietness(True)
+    count.write_text("6")
+    assert not watch.stop().quiet and "too hot" in watch.stop().note
 
 
 def test_notes_are_joined():

@@ -48,7 +48,7 @@ def make_model(nodes, inputs, initializers=(), outputs=("y",)) -> RunnableModel:
         nodes, "made",
         [helper.make_tensor_value_info(name, TensorProto.FLOAT, shape) for name, shape in inputs.items()],
         [helper.make_empty_tensor_value_info(name) for name in outputs],
-        [onnx.numpy_helper.from_array(array, name) for name, array in dict(initializers).items()],
+        [onnx.numpy_helper.from_array(np.asarray(array), name) for name, array in dict(initializers).items()],
     )  # fmt: skip
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
     for output, info in zip(model.graph.output, onnx.shape_inference.infer_shapes(model).graph.output, strict=True):
@@ -82,6 +82,7 @@ SINGLE = {
     "group softmax": ([node("Softmax", ["x"], axis=1)], [2, 3, 4]),
     "resize": ([node("Resize", ["x", "", "sizes"], mode="nearest", nearest_mode="floor",
                      coordinate_transformation_mode="asymmetric")], [1, 2, 3, 3]),
+    "clip": ([node("Clip", ["x", "", "limit"])], [2, 4]),
     "two outputs": ([node("Split", ["x"], ["y", "z"], axis=1)], [2, 4, 3]),
 }  # fmt: skip
 
@@ -93,6 +94,7 @@ def test_operators_agree_with_onnxruntime(case):
     weights = {
         "w": generator.standard_normal((4, 3, 3, 3)).astype(np.float32), "s": np.array([1, 2, 3], np.float32),
         "v": generator.standard_normal((3, 4, 3, 3)).astype(np.float32), "sizes": np.array([1, 1, 2, 2], np.float32),
+        "limit": np.float32(0.5),
         **INTS,
     }  # fmt: skip
     used = {name: weights[name] for item in nodes for name in item.input if name in weights}
@@ -107,6 +109,13 @@ def test_weights_are_parameters_and_statistics_are_not():
     assert all(parameter.grad is not None for parameter in module.parameters())
     changed = [name for name, buffer in module.named_buffers() if not torch.equal(buffer, before[name])]
     assert len(changed) == 2 * 20  # mean and variance of every batch normalisation
+
+
+def test_old_opsets_are_refused():
+    model = make_model([node("Relu", ["x"])], {"x": [2, 3]})
+    model.proto.opset_import[0].version = 6
+    with pytest.raises(MeasureError, match="opset 7 and later, not 6"):
+        OnnxModule(model.proto)
 
 
 def test_unknown_operators_are_named_in_one_line():
