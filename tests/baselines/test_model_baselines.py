@@ -17,12 +17,12 @@ from gnnperf.graph.opgraph import Node, OpClass, OpGraph
 
 DEVICE = get_device("1080ti")
 FITTED = ("linear", "nearest-neighbour", "nnlp")
-NETWORKS = ("squeezenet1_1", "resnet18", "resnet50", "densenet121", "mobilenet_v2", "googlenet", "shufflenet_v2_x1_0")
+NETWORKS = ("squeezenet1_1", "squeezenet1_0", "resnet18", "resnet34", "mobilenet_v2")
 
 
 @pytest.fixture(scope="module")
 def measured():
-    """Rows of seven networks on two devices, 1.5 times their roofline and 0.2 ms, and their graphs."""
+    """Rows of five networks on two devices, 1.5 times their roofline and 0.2 ms, and their graphs."""
     store, frames = GraphStore(), []
     for model in NETWORKS:
         graph = build_arrays(model)
@@ -88,11 +88,11 @@ def test_small_networks_wait_for_launches():
     assert BASELINES["refined-roofline"]().predict(graph, DEVICE, 1, Phase.INFERENCE) > graph_roofline_ms(graph, DEVICE)
 
 
-@pytest.mark.parametrize(("name", "limit"), [("linear", 0.35), ("nearest-neighbour", 0.35), ("nnlp", 0.35)])
+@pytest.mark.parametrize(("name", "limit"), [("linear", 0.35), ("nearest-neighbour", 0.35), ("nnlp", 0.5)])
 def test_a_batch_between_those_seen_is_predicted(name, limit, measured):
     rows, store = measured
     baseline = BASELINES[name]()
-    baseline.epochs = 25
+    baseline.epochs = 30
     baseline.fit(rows[rows["batch"] != 4], store)
     errors = [
         baseline.predict(store[row.graph_key].at_batch(4), get_device(row.device), 4, Phase(row.phase)) / row.latency_ms
@@ -134,7 +134,7 @@ def test_nnlp_has_no_head_for_a_device_that_was_not_measured(measured):
 
 def test_the_operator_table_knows_its_search_space_and_nothing_else():
     rng, store, frames = np.random.default_rng(0), GraphStore(), []
-    cells = ["".join(map(str, rng.integers(0, 5, 6))) for _ in range(60)]
+    cells = ["".join(map(str, rng.integers(0, 5, 6))) for _ in range(24)]
     for cell in cells:
         graph = build_arrays(f"nasbench201/{cell}")
         rows = measurements(
@@ -143,8 +143,8 @@ def test_the_operator_table_knows_its_search_space_and_nothing_else():
         )  # fmt: skip
         frames.append(rows.assign(graph_key=store.add(graph)))
     rows = concatenate(frames)
-    table = BASELINES["operator-lookup"]().fit(rows.iloc[:50], store)
-    for row in rows.iloc[50:].itertuples():
+    table = BASELINES["operator-lookup"]().fit(rows.iloc[:21], store)
+    for row in rows.iloc[21:].itertuples():
         predicted = table.predict(store[row.graph_key].at_batch(32), DEVICE, 32, Phase.INFERENCE)
         assert predicted == pytest.approx(row.latency_ms, rel=0.05)
     for graph, batch in ((build_arrays("resnet18").at_batch(32), 32), (store[rows["graph_key"].iloc[0]], 1)):
