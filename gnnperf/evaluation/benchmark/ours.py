@@ -1,4 +1,4 @@
-"""gnnperf among the methods: as it is used, without being told the stack, and as a sum of layers."""
+"""gnnperf among the methods: as it is used, without being told the stack, as a sum of layers, and untrained."""
 
 from __future__ import annotations
 
@@ -9,12 +9,14 @@ import numpy as np
 import pandas as pd
 
 from gnnperf.conditions import Conditions, Optimizer, Phase, Window
+from gnnperf.datasets.dataset import Dataset
 from gnnperf.datasets.graph_store import GraphStore
 from gnnperf.devices import get_device
 from gnnperf.errors import DataError
 from gnnperf.evaluation.benchmark.networks import HEADLINE, left_out
 from gnnperf.evaluation.benchmark.single_layers import single_layers
 from gnnperf.evaluation.benchmark.truths import Truth
+from gnnperf.evaluation.references import analytic_latencies
 from gnnperf.predictor import DESCRIPTION_FILE, SHIPPED, Predictor
 from gnnperf.training.predictor_files import read_config
 from gnnperf.training.samples import conditions_of
@@ -142,6 +144,24 @@ class GnnperfLayers:
             cases = [(get_device(row.device), conditions)] * len(layers)
             predicted[place] = predict_in_chunks(predictor, layers, cases).sum()
         return predicted
+
+
+@dataclass
+class Analytic:
+    """The network before training: no measurement, but the timing window and the optimizer are counted."""
+
+    name: str = "analytic"
+    what: str = "our network before training, a refined roofline; knows the timing window and the optimizer of a row"
+    paper: str = ""
+    made_for: Truth = Truth.END_TO_END
+    told_stack: bool = True
+
+    def identity(self, fold: str, rows: pd.DataFrame) -> None:
+        """Predictions are not kept."""
+
+    def predict(self, fold: str, rows: pd.DataFrame, graphs: GraphStore) -> np.ndarray:
+        """See :class:`gnnperf.evaluation.benchmark.method.Method`."""
+        return analytic_latencies(rows, Dataset(None, rows, graphs))
 
 
 def default_conditions(phase: str) -> Conditions:

@@ -19,7 +19,7 @@ from gnnperf.errors import GnnperfError
 from gnnperf.evaluation.benchmark.cross_device import cross_device
 from gnnperf.evaluation.benchmark.fitted import FittedBaseline
 from gnnperf.evaluation.benchmark.method import Method
-from gnnperf.evaluation.benchmark.ours import Gnnperf, GnnperfLayers, HeldOutPredictors
+from gnnperf.evaluation.benchmark.ours import Analytic, Gnnperf, GnnperfLayers, HeldOutPredictors
 from gnnperf.evaluation.benchmark.prediction_cache import PredictionCache
 from gnnperf.evaluation.benchmark.result import Benchmark
 from gnnperf.evaluation.benchmark.run import BenchmarkProgress, run_benchmark
@@ -65,7 +65,12 @@ def benchmark_suite(inputs: Inputs, only: tuple[str, ...] = (), progress: Benchm
         GnnperfError: a name is none of a method, or a folder is missing, damaged or of the wrong kind.
     """
     predictors = HeldOutPredictors(inputs.predictor, inputs.folds)
-    ours = [Gnnperf(predictors, told_stack=True), Gnnperf(predictors, told_stack=False), GnnperfLayers(predictors)]
+    ours = [
+        Gnnperf(predictors, told_stack=True),
+        Gnnperf(predictors, told_stack=False),
+        GnnperfLayers(predictors),
+        Analytic(),
+    ]
     baselines = {name: make for name, make in BASELINES.items() if name not in _INSIDE_SPACES}
     known = [*(method.name for method in ours), *baselines]
     unknown = [name for name in only if name not in known]
