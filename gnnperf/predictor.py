@@ -20,7 +20,7 @@ from gnnperf.domain import Domain, phase_of
 from gnnperf.errors import DeviceError, GnnperfError, ModelFileError
 from gnnperf.graph import GraphArrays, OpGraph, collate, read_graph, to_arrays
 from gnnperf.intervals import Intervals, input_terms
-from gnnperf.memory import estimate_memory
+from gnnperf.memory import MemoryModel
 from gnnperf.prediction import LatencyPrediction, OperatorLatency
 from gnnperf.similarity import MeasuredNetworks, Similarity, describe
 
@@ -251,23 +251,20 @@ class Predictor:
         Raises:
             ModelFileError: a graph has no operators.
         """
-        arrays: dict[int, GraphArrays] = {}
+        networks: dict[int, _Network] = {}
         for graph, _, _ in inputs:
-            if not graph.nodes:
-                raise ModelFileError(f"{graph.name} computes nothing: all of it is constant, or it has no operators")
-            if id(graph) not in arrays:
-                arrays[id(graph)] = to_arrays(graph)
+            if id(graph) not in networks:
+                networks[id(graph)] = _Network(graph)
         if not inputs:
             return []
-        featurised = [arrays[id(graph)] for graph, _, _ in inputs]
+        featurised = [networks[id(graph)].arrays for graph, _, _ in inputs]
         cases = [(device, _effective(conditions)) for _, device, conditions in inputs]
         latency_ms, node_ms = self.latencies(featurised, cases)
         similarities = self.similarities(featurised, cases)
         low_ms, high_ms = self._bounds(featurised, cases, latency_ms, similarities)
         return [
             self._prediction(
-                graph,
-                featurised[i],
+                networks[id(graph)],
                 *cases[i],
                 float(latency_ms[i]),
                 (float(low_ms[i]), float(high_ms[i])) if self.calibration else (None, None),
@@ -280,8 +277,7 @@ class Predictor:
 
     def _prediction(
         self,
-        graph: OpGraph,
-        arrays: GraphArrays,
+        network: _Network,
         device: Device,
         conditions: Conditions,
         latency_ms: float,
@@ -290,6 +286,7 @@ class Predictor:
         similarity: Similarity | None,
         top: int | None,
     ) -> LatencyPrediction:
+        graph, arrays = network.graph, network.arrays
         slowest = np.argsort(-node_ms, kind="stable")[:top]
         return LatencyPrediction(
             model=graph.name,
@@ -302,9 +299,9 @@ class Predictor:
             per_sample_ms=latency_ms / graph.batch,
             throughput_per_s=1e3 * graph.batch / latency_ms,
             roofline_ms=graph_roofline_ms(arrays, device, conditions.precision),
-            macs=graph.macs,
-            parameters=graph.parameters,
-            memory=estimate_memory(graph, device, conditions),
+            macs=network.macs,
+            parameters=network.parameters,
+            memory=network.memory.estimate(device, conditions),
             operators=[
                 OperatorLatency(node.name, node.op_type, node.op_class.name.lower(), time_ms, time_ms / latency_ms)
                 for node, time_ms in ((graph.nodes[j], float(node_ms[j])) for j in slowest.tolist())
@@ -442,6 +439,16 @@ class Predictor:
         )
         ends = np.cumsum([graph.num_nodes for graph in graphs])[:-1]
         return latency_ms, np.split(node_ms, ends)
+
+
+class _Network:
+    """A graph, with what all its predictions have in common."""
+
+    def __init__(self, graph: OpGraph) -> None:
+        if not graph.nodes:
+            raise ModelFileError(f"{graph.name} computes nothing: all of it is constant, or it has no operators")
+        self.graph, self.arrays, self.memory = graph, to_arrays(graph), MemoryModel(graph)
+        self.macs, self.parameters = graph.macs, graph.parameters
 
 
 @dataclass(frozen=True)

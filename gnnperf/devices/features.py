@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 
 from gnnperf.conditions import Precision
@@ -33,8 +35,9 @@ _TYPICAL = {
 }
 
 
+@lru_cache(maxsize=256)
 def device_features(device: Device, precision: Precision = Precision.FP32) -> np.ndarray:
-    """``[len(DEVICE_FIELDS)]`` float64; positive and finite, but for ``is_cpu``, which is 0 or 1.
+    """``[len(DEVICE_FIELDS)]`` float64; positive and finite, but for ``is_cpu``, which is 0 or 1. Read-only.
 
     What is not published falls back to what the hardware does without it, or to a typical figure:
 
@@ -64,7 +67,9 @@ def device_features(device: Device, precision: Precision = Precision.FP32) -> np
         device.pcie_gb_s * 1e9 if device.pcie_gb_s else pcie,
         on_host,
     )
-    return np.array(features, np.float64)
+    values = np.array(features, np.float64)
+    values.flags.writeable = False  # all who ask get the same array
+    return values
 
 
 def _peak_flops(device: Device, precision: Precision) -> float:

@@ -40,7 +40,7 @@ def kept_by(graph: OpGraph, held: Storages) -> tuple[list[list[int]], list[int]]
             extra_bytes.append(0)
             continue
         if index in ends_of_kernels:
-            kept.append([source for source in _kernel_inputs(held, index)])
+            kept.append(_kernel_inputs(held, index))
             extra_bytes.append(0)
             continue
         tensors = list(held.inputs[index]) if _keeps_inputs(node, held.inputs[index]) else []

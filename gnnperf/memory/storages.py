@@ -45,19 +45,20 @@ def storages(graph: OpGraph) -> Storages:
         producers[edge.target].append(edge.source)
         arriving_bytes[edge.target] += edge.tensor_bytes
     fused_into = _fused(graph, producers)
-    inputs, holder, size_bytes = [], [], []
-    for index, node in enumerate(graph.nodes):
-        read = list(dict.fromkeys(holder[source] for source in producers[index]))
-        # What an operator reads beyond what other operators wrote has entered the graph.
-        if node.op_class != OpClass.VIEW and node.input_bytes > node.repeats * arriving_bytes[index]:
-            read.append(OUTSIDE)
+    inputs: list[list[int]] = []
+    holder = list(range(count))
+    size_bytes = [0] * count
+    for index, (node, sources) in enumerate(zip(graph.nodes, producers, strict=True)):
+        read = [holder[sources[0]]] if len(sources) == 1 else list({holder[source]: None for source in sources})
         if node.op_class == OpClass.VIEW:
-            holder.append(holder[producers[index][0]] if producers[index] else OUTSIDE)
-            size_bytes.append(0)
+            holder[index] = read[0] if read else OUTSIDE
         else:
-            holder.append(index)
-            size_bytes.append(node.output_bytes // node.repeats if fused_into[index] == index else 0)
-        inputs.append(list(dict.fromkeys(read)))
+            # What an operator reads beyond what other operators wrote has entered the graph.
+            if node.input_bytes > node.repeats * arriving_bytes[index] and OUTSIDE not in read:
+                read.append(OUTSIDE)
+            if fused_into[index] == index:
+                size_bytes[index] = node.output_bytes // node.repeats
+        inputs.append(read)
     return Storages(inputs, holder, size_bytes, fused_into)
 
 
@@ -68,20 +69,22 @@ def _fused(graph: OpGraph, producers: list[list[int]]) -> list[int]:
     element-wise operators and reductions, from the same tensor.
     """
     fused_into = list(range(len(graph.nodes)))
-    origin: list[int | None] = []
-    for index, node in enumerate(graph.nodes):
-        sources = producers[index]
-        if node.op_class not in _POINTWISE or not sources:
-            origin.append(None)
+    origin: list[int | None] = [None] * len(fused_into)
+    for index, (node, sources) in enumerate(zip(graph.nodes, producers, strict=True)):
+        if not sources or node.op_class not in _POINTWISE:
             continue
-        origins = {source if origin[source] is None else origin[source] for source in sources}
-        origin.append(origins.pop() if len(origins) == 1 else None)
-        if origin[index] is None or len(sources) < 2:
+        first = origin[sources[0]]
+        start = sources[0] if first is None else first
+        if len(sources) == 1:
+            origin[index] = start
             continue
+        if any((source if origin[source] is None else origin[source]) != start for source in sources[1:]):
+            continue
+        origin[index] = start
         waiting = list(sources)
         while waiting:
             inner = waiting.pop()
-            if inner != origin[index] and fused_into[inner] == inner:
+            if inner != start and fused_into[inner] == inner:
                 fused_into[inner] = index
                 waiting += producers[inner]
     return fused_into
