@@ -9,7 +9,7 @@ from gnnperf.conditions import Optimizer, Phase, Precision, Stack, Window
 from gnnperf.errors import MeasureError
 from gnnperf.measure.models import Network
 from gnnperf.measure.rows import RowKey
-from gnnperf.zoo.layers import EXAMPLES as SINGLE_LAYERS
+from gnnperf.zoo.layers import is_single_layer
 
 BACKENDS = ("onnxruntime", "onnxruntime-cuda", "tensorrt", "torch", "torch-cuda")
 """What can run a network. A training step always runs in PyTorch, on the same kind of device."""
@@ -113,7 +113,7 @@ class Case:
     @property
     def of_layers(self) -> bool:
         """Whether it times layers by themselves, the zoo's single layers among them."""
-        return self.campaign.per_layer or self.network.name.partition("/")[0] in SINGLE_LAYERS
+        return self.campaign.per_layer or is_single_layer(self.network.name)
 
     def key(self, precision: Precision, layer: str = "") -> RowKey:
         """Of its row."""

@@ -109,6 +109,11 @@ _PATTERNS = {
 _CLASSES = {"conv": ConvLayer, "dense": DenseLayer, "pool": PoolLayer}
 
 
+def is_single_layer(spec: str) -> bool:
+    """Whether a specification is that of a layer rather than of a network."""
+    return spec.partition("/")[0] in EXAMPLES
+
+
 def parse(spec: str) -> Layer:
     """The layer that a spec describes.
 

@@ -148,6 +148,17 @@ def test_a_measured_table_becomes_a_source(tmp_path, weightless_file):
     assert dense.at_batch(2).column("macs").sum() == 2 * 32 * 10
 
 
+def test_single_layers_of_the_zoo_are_layers_not_models(tmp_path):
+    table = tmp_path / "mine.csv"
+    layers = ("conv/i56-c64-f128-k3-s1-same", "dense/c32-f10-bias", "pool/i57-c8-k4-s3-same-average")
+    lines = [f"{name},1,1080ti" for name in (*layers, "lenet5")]
+    table.write_text("\n".join(["model,latency_ms,device", *lines, ""]))
+    dataset = Dataset.open_or_create(tmp_path / "data")
+    import_measured(table, dataset, processes=1)
+    frame = dataset.frame.astype({"model": str, "kind": str})
+    assert set(frame.loc[frame["kind"] == "layer", "model"]) == set(layers)
+
+
 def test_busy_rows_are_left_out_of_a_source(tmp_path):
     table = tmp_path / "mine.csv"
     table.write_text("model,latency_ms,device,quiet\nlenet5,1,1080ti,no\nlenet5,1,1080ti,\n")

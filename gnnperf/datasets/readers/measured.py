@@ -15,11 +15,11 @@ import pandas as pd
 
 from gnnperf.conditions import Optimizer, Phase
 from gnnperf.datasets.graph_store import GraphStore
-from gnnperf.datasets.layer_arrays import is_layer
 from gnnperf.datasets.schema import Kind, measurements
 from gnnperf.devices import get_device
 from gnnperf.errors import DataError, DeviceError
 from gnnperf.measure.rows import COLUMNS, MeasuredRow, read_rows
+from gnnperf.zoo.layers import is_single_layer
 
 NAME = "measured"
 _DEVICE_FILES = (".yaml", ".yml")
@@ -66,7 +66,7 @@ def read(table: Path) -> tuple[pd.DataFrame, int]:
     frame = measurements(
         source=source_name(table),
         model=specs,
-        kind=[(Kind.LAYER if row.layer or is_layer(row.model) else Kind.MODEL).value for row in rows],
+        kind=[(Kind.LAYER if row.layer or is_single_layer(row.model) else Kind.MODEL).value for row in rows],
         device=[devices[row.device] for row in rows],
         stack=[row.stack.value for row in rows],
         framework_version=[row.framework_version for row in rows],
