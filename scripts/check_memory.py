@@ -180,11 +180,19 @@ def _print(found: dict[str, list[dict]]) -> None:
         print("| " + " | ".join(columns) + " |\n|" + " --- |" * len(columns))
         for row in rows:
             print("| " + " | ".join(_cell(row.get(name)) for name in columns) + " |")
-    rows = found["lowered batches"]
-    for source in dict.fromkeys(row["source"] for row in rows):
-        mine = [row for row in rows if row["source"] == source]
-        right = sum(bool(row["fits"]) for row in mine), sum(not row["larger_fits"] for row in mine)
-        print(f"\n{source}: {right[0]} of {len(mine)} used sizes fit, {right[1]} larger ones do not")
+    for kind, rows in _by_kind(found["lowered batches"]).items():
+        right = sum(bool(row["fits"]) for row in rows), sum(not row["larger_fits"] for row in rows)
+        networks = len({row["model"] for row in rows})
+        print(f"\n{kind}: {right[0]} of {len(rows)} used sizes fit, {right[1]} larger ones do not; {networks} networks")
+
+
+def _by_kind(rows: list[dict]) -> dict[str, list[dict]]:
+    """By source, VGG apart: it is held out of all that is fitted or chosen."""
+    kinds: dict[str, list[dict]] = {}
+    for row in rows:
+        family = "VGG" if zoo.family(row["model"]) == "vgg" else "others"
+        kinds.setdefault(f"{row['source']}, {family}", []).append(row)
+    return kinds
 
 
 def _cell(value: object) -> str:
