@@ -97,7 +97,8 @@ def curves(task: Task, draws: int, scored: int) -> list[dict]:
                 scales = fit_scales(task.parts[chosen], task.latency_ms[chosen])
                 predicted_ms, truth_ms = task.parts[test].scaled(scales)[0], task.latency_ms[test]
                 records.append(
-                    {"device": task.device, "space": task.space, "batch": task.batch, "choice": str(choice),
+                    {"device": task.device, "kind": str(get_device(task.device).kind), "space": task.space,
+                     "batch": task.batch, "choice": str(choice),
                      "budget": budget, "draw": draw, "mape": float(np.abs(predicted_ms / truth_ms - 1).mean()),
                      "spearman": float(spearmanr(predicted_ms, truth_ms).statistic)}
                 )  # fmt: skip
@@ -105,7 +106,7 @@ def curves(task: Task, draws: int, scored: int) -> list[dict]:
 
 
 def table(records: pd.DataFrame, metric: str, scale: float, digits: int) -> str:
-    """Markdown: budgets as columns; a line for each device, space and batch, and the means over a space's.
+    """Markdown: budgets as columns; a line for each device, space and batch, and means by space and kind of device.
 
     Mean over draws, and between draws the standard deviation. Single lines are of networks that KMeans chose.
 
@@ -127,44 +128,45 @@ def table(records: pd.DataFrame, metric: str, scale: float, digits: int) -> str:
     by_kmeans = records[records["choice"] == str(Choice.KMEANS)]
     for (device, space, batch), part in by_kmeans.groupby(["device", "space", "batch"], sort=False):
         lines.append(line(f"{device}, {space}, batch {batch}", part))
-    for (space, choice), part in records.groupby(["space", "choice"], sort=False):
-        lines.append(line(f"**mean, {space}, {choice}**", part))
+    for (kind, space, choice), part in records.groupby(["kind", "space", "choice"], sort=False):
+        lines.append(line(f"**{kind.upper()}s, {space}, {choice}**", part))
     return "\n".join(lines)
 
 
 def plot(records: pd.DataFrame, path: Path) -> None:
-    """Error and rank correlation against the number of measurements, a panel a metric and space."""
+    """Error and rank correlation against the number of measurements; grey: each device and batch, by KMeans."""
     import matplotlib
 
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
+    from matplotlib.ticker import LogLocator
 
-    figure, panels = plt.subplots(2, len(SPACES), figsize=(9, 6.5), sharex=True, layout="constrained", squeeze=False)
+    groups = list(records.groupby(["kind", "space"], sort=False))
+    size = (1 + 3 * len(groups), 6)
+    figure, panels = plt.subplots(2, len(groups), figsize=size, sharex=True, layout="constrained", squeeze=False)
     places = range(len(BUDGETS))
-    for column, space in enumerate(SPACES):
-        for row, (metric, label) in enumerate((("mape", "MAPE, %"), ("spearman", "Spearman's rank correlation"))):
-            axes, part = panels[row, column], records[records["space"] == space]
-            for number, choice in enumerate(Choice):
-                means = part[part["choice"] == str(choice)].groupby(["draw", "budget"])[metric].mean().unstack()
-                means = means * (100 if metric == "mape" else 1)
-                axes.plot(places, means.mean(), marker="o", color=f"C{number}", label=str(choice))
-                axes.fill_between(places, means.min(), means.max(), color=f"C{number}", alpha=0.2, linewidth=0)
+    for column, ((kind, space), part) in enumerate(groups):
+        for row, (metric, scale) in enumerate((("mape", 100), ("spearman", 1))):
+            axes = panels[row, column]
             for _, task in part[part["choice"] == str(Choice.KMEANS)].groupby(["device", "batch"]):
-                mean = task.groupby("budget")[metric].mean() * (100 if metric == "mape" else 1)
-                axes.plot(places, mean, color="0.7", linewidth=0.7, zorder=1)
+                axes.plot(places, scale * task.groupby("budget")[metric].mean(), color="0.75", linewidth=0.8)
+            for number, choice in enumerate(Choice):
+                means = part[part["choice"] == str(choice)].groupby(["draw", "budget"])[metric].mean().unstack() * scale
+                axes.plot(places, means.mean(), marker="o", color=f"C{number}", label=f"mean, {choice}")
+                axes.fill_between(places, means.min(), means.max(), color=f"C{number}", alpha=0.25, linewidth=0)
             axes.set_xticks(places, BUDGETS)
-            axes.set_ylabel(label)
-            if metric == "mape":
-                axes.set(yscale="log", title=space)
-                axes.yaxis.set_major_formatter("{x:g}")
-                axes.yaxis.set_minor_formatter("{x:g}")
-            else:
-                axes.set_xlabel("measurements")
-                if space == "nasbench201":
-                    axes.plot(2, HELP_RANK_CORRELATION, marker="*", markersize=11, color="k", linestyle="none",
-                              label="HELP, 10 measurements")  # fmt: skip
-            axes.legend(frameon=False, fontsize="small")
-    figure.savefig(path, dpi=130)
+        panels[0, column].set(yscale="log", title=f"{kind.upper()}s, {space}")
+        panels[0, column].yaxis.set_minor_locator(LogLocator(subs=(2, 5)))
+        panels[0, column].yaxis.set_major_formatter("{x:g}")
+        panels[0, column].yaxis.set_minor_formatter("{x:g}")
+        panels[1, column].set_xlabel("measurements")
+        if space == "nasbench201":
+            star = {"marker": "*", "markersize": 11, "color": "k", "linestyle": "none"}
+            panels[1, column].plot(2, HELP_RANK_CORRELATION, label="HELP, GPUs and others", **star)
+        panels[1, column].legend(frameon=False, fontsize="small")
+    panels[0, 0].set_ylabel("MAPE, %")
+    panels[1, 0].set_ylabel("Spearman's rank correlation")
+    figure.savefig(path, dpi=100)
     plt.close(figure)
 
 
