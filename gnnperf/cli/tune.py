@@ -174,7 +174,8 @@ def tune(
             with quiet("optuna"):
                 found = run_study(run, dataset, options, folder, trials=trials, confirm=confirm, console=stderr)
         except Stopped:
-            stderr.print("stopped; the trial is queued again and the study kept: the same command continues")
+            message = "stopped; the trial is queued again and the study kept: the same command continues"
+            stderr.print(message, soft_wrap=True)
             raise typer.Exit(130) from None
         winner = folder / f"{name}-tuned.yaml"
         compared = _compare(TrainingConfig.from_yaml(winner), dataset, folder, resperfnet) if compare else None

@@ -29,10 +29,9 @@ class Objective:
     """Trial -> mean over families of their MAPE in per cent, and what else the aim names.
 
     Every trial trains with the configuration's own seed, so that trials differ by their values alone, unless its
-    attribute :data:`TRIAL_SEED` names another. A trial whose
-    weights or loss are no longer finite counts as pruned: it is told apart from a failed one, of which no sampler
-    learns. With one figure to minimise, interim errors are reported halfway through each fold and at its end, each as
-    if the families so far were all; with two there is no pruning (Optuna has none for that).
+    attribute :data:`TRIAL_SEED` names another. With one figure to minimise, interim errors are reported halfway through
+    each fold and at its end, each as if the families so far were all; with two there is no pruning (Optuna has none for
+    that). A trial whose training diverges counts as pruned, as no sampler learns from a failed one.
 
     Args:
         config: of the trainings; its steps are the budget of a fold.
@@ -109,10 +108,8 @@ class Objective:
 
     def _report(self, trial: Trial, step: int, mape: dict[str, dict[str, float]]) -> None:
         """Tell the study of an interim error; ends the trial where others were better at this step."""
-        if not all(math.isfinite(value) for phases in mape.values() for value in phases.values()):
-            raise TrainingError("the predictions are no longer finite")
         value = weighted_mape(mape, self._inference_weight)
-        if len(self._aim.figures) > 1 or math.isnan(value):
+        if len(self._aim.figures) > 1 or math.isnan(value):  # NaN: no family so far has the phase that counts
             return
         trial.report(value, step)
         if trial.should_prune():

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 from optuna import Study
-from optuna.pruners import NopPruner
 from rich.console import Console
 
 from gnnperf.datasets.dataset import Dataset
+from gnnperf.errors import TuningError
 from gnnperf.training.config import TrainingConfig
 from gnnperf.tuning.confirmation import Confirmed, candidates, confirmed, enqueue
 from gnnperf.tuning.folds import narrowed, validation_folds
@@ -18,7 +20,7 @@ from gnnperf.tuning.options import Aim, PrunerName
 from gnnperf.tuning.progress import StudyBar
 from gnnperf.tuning.results import write_results
 from gnnperf.tuning.space import outside, values_of
-from gnnperf.tuning.storage import open_storage
+from gnnperf.tuning.storage import lost_storage_in_one_line, open_storage
 from gnnperf.tuning.study import make_pruner, open_study, study_identity
 from gnnperf.tuning.worker import work
 
@@ -40,6 +42,9 @@ class StudyOptions:
         seed: of what is drawn.
         pruner: how hopeless trials are ended.
         heartbeat_s: seconds between two signs of life of a process.
+
+    Raises:
+        TuningError: the name cannot be that of a configuration.
     """
 
     name: str
@@ -52,6 +57,10 @@ class StudyOptions:
     seed: int = 0
     pruner: PrunerName = PrunerName.MEDIAN
     heartbeat_s: int = 20
+
+    def __post_init__(self) -> None:
+        if not re.fullmatch(r"[A-Za-z0-9_-][A-Za-z0-9_.-]*", self.name):
+            raise TuningError(f"a study cannot be named {self.name!r}: letters, digits, _, . and - only")
 
 
 def tune(
@@ -84,45 +93,57 @@ def tune(
         TrainingError: the configuration leaves no rows to train on.
         Stopped: Ctrl-C; the same call continues.
     """
-    tried = config if options.all_rows else narrowed(config, dataset.frame, options.device)
-    optimisation = tried.optimisation.model_copy(update={"steps": options.steps})
-    tried = tried.model_copy(update={"optimisation": optimisation})
-    folds = validation_folds(dataset.frame, tried, options.device)
-    steps = options.steps * len(folds)
-    storage = open_storage(options.storage, options.heartbeat_s)
-    identity = study_identity(tried, folds, options.device, options.aim, options.inference_weight, options.seed)
-    own = values_of(config)
-    strange = outside(config)
+    with lost_storage_in_one_line():
+        return _Tuning(config, dataset, options, console).run(folder, trials, confirm)
 
-    def queue_own(study: Study) -> None:
-        if not strange:
-            study.enqueue_trial(own)
 
-    study = open_study(
-        storage, options.name, options.aim, options.seed, make_pruner(options.pruner, len(folds)), identity, queue_own
-    )
-    if strange:
-        said = ", ".join(f"{name} {value}" for name, value in strange.items())
-        console.print(f"the configuration itself is not tried: the search has no {said}", markup=False)
-    parts = "; ".join(f"without {fold.name}, scored on its {len(fold.test)} rows" for fold in folds)
-    console.print(
-        f"study {options.name}: each trial trains {options.steps} steps {parts}", markup=False, soft_wrap=True
-    )
-    with StudyBar(console, trials, steps) as bar:
-        objective = Objective(tried, dataset, folds, options.aim, options.inference_weight, bar.step)
-        work(study, objective, trials, bar)
+class _Tuning:
+    """What the two studies of a search have in common."""
 
-    again: list[Confirmed] = []
-    if confirm:
-        chosen = candidates(study, own, confirm)
-        seeds = [config.seed + 1 + number for number in range(_OTHER_SEEDS)]
-        confirmation = open_study(
-            storage, f"{options.name}-confirmation", options.aim, options.seed, NopPruner(), identity,
-            lambda other: enqueue(other, chosen, seeds),
-        )  # fmt: skip
-        total = enqueue(confirmation, chosen, seeds)
-        with StudyBar(console, total, steps, confirms=True) as bar:
-            objective = Objective(tried, dataset, folds, options.aim, options.inference_weight, bar.step)
-            work(confirmation, objective, total, bar)
-        again = confirmed(confirmation, chosen)
-    return write_results(study, config, options.aim, folder, f"{options.name}-tuned", again)
+    def __init__(self, config: TrainingConfig, dataset: Dataset, options: StudyOptions, console: Console) -> None:
+        self._config, self._dataset, self._options, self._console = config, dataset, options, console
+        tried = config if options.all_rows else narrowed(config, dataset.frame, options.device)
+        optimisation = tried.optimisation.model_copy(update={"steps": options.steps})
+        self._tried = tried.model_copy(update={"optimisation": optimisation})
+        self._folds = validation_folds(dataset.frame, self._tried, options.device)
+        self._identity = study_identity(
+            self._tried, self._folds, options.device, options.aim, options.inference_weight, options.seed
+        )
+        self._storage = open_storage(options.storage, options.heartbeat_s)
+
+    def run(self, folder: Path, trials: int, confirm: int) -> dict:
+        name, own, strange = self._options.name, values_of(self._config), outside(self._config)
+        study = self._open(name, self._options.pruner, lambda made: None if strange else made.enqueue_trial(own))
+        if strange:
+            said = ", ".join(f"{key} {value}" for key, value in strange.items())
+            self._say(f"the configuration itself is not tried: the search has no {said}")
+        parts = "; ".join(f"without {fold.name}, scored on its {len(fold.test)} rows" for fold in self._folds)
+        self._say(f"study {name}: each trial trains {self._options.steps} steps {parts}")
+        self._work(study, trials, confirms=False)
+
+        again: list[Confirmed] = []
+        if confirm:
+            chosen = candidates(study, own, confirm)
+            seeds = [self._config.seed + 1 + number for number in range(_OTHER_SEEDS)]
+            confirmation = self._open(
+                f"{name}-confirmation", PrunerName.NONE, lambda made: enqueue(made, chosen, seeds)
+            )
+            self._work(confirmation, enqueue(confirmation, chosen, seeds), confirms=True)
+            again = confirmed(confirmation, chosen)
+        return write_results(study, self._config, self._options.aim, folder, f"{name}-tuned", again)
+
+    def _open(self, name: str, pruner: PrunerName, fill: Callable[[Study], object]) -> Study:
+        options = self._options
+        pruned_by = make_pruner(pruner, len(self._folds))
+        return open_study(self._storage, name, options.aim, options.seed, pruned_by, self._identity, fill)
+
+    def _work(self, study: Study, trials: int, *, confirms: bool) -> None:
+        options = self._options
+        with StudyBar(self._console, trials, options.steps * len(self._folds), confirms=confirms) as bar:
+            objective = Objective(
+                self._tried, self._dataset, self._folds, options.aim, options.inference_weight, bar.step
+            )
+            work(study, objective, trials, bar)
+
+    def _say(self, text: str) -> None:
+        self._console.print(text, markup=False, soft_wrap=True)

@@ -9,6 +9,7 @@ import pandas as pd
 import torch
 
 from gnnperf.datasets.graph_store import GraphStore
+from gnnperf.errors import TrainingError
 from gnnperf.nn.network import LatencyNetwork
 from gnnperf.training.samples import graph_tensors, row_conditions, row_devices
 
@@ -52,8 +53,14 @@ class ValidationRows:
         return torch.cat(latencies).numpy()
 
     def mape(self, network: LatencyNetwork) -> dict[str, dict[str, float]]:
-        """Family -> phase -> mean absolute percentage error, in per cent."""
+        """Family -> phase -> mean absolute percentage error, in per cent.
+
+        Raises:
+            TrainingError: a prediction is not finite.
+        """
         ape = 100 * np.abs(self.predict(network) / self._rows["latency_ms"].to_numpy() - 1)
+        if not np.isfinite(ape).all():
+            raise TrainingError("the predictions are no longer finite: lower the learning rates")
         means = pd.Series(ape).groupby([self._rows["family"].astype(str), self._rows["phase"].astype(str)]).mean()
         figures: dict[str, dict[str, float]] = {}
         for (family, phase), value in means.items():

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from optuna.exceptions import OptunaError, StorageInternalError
-from optuna.storages import BaseStorage, RDBStorage, RetryHeartbeatStaleTrialCallback
+from optuna.storages import BaseStorage, JournalStorage, RDBStorage
+from optuna.storages.journal import JournalFileBackend
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError, IntegrityError, SQLAlchemyError
 
-from gnnperf.errors import TuningError
-from gnnperf.tuning.journal import HeartbeatJournalStorage
+from gnnperf.errors import GnnperfError, TuningError
+from gnnperf.tuning.heartbeat import CountedHeartbeat
 
 _SQLITE_SUFFIXES = (".db", ".sqlite", ".sqlite3")
 _JOURNAL_SUFFIXES = (".journal", ".log")
@@ -20,14 +23,45 @@ _SERVERS = ("postgresql", "mysql", "mariadb")
 _CONNECT_S = 10
 _LOCK_S = 60  # SQLite has one writer at a time
 _ATTEMPTS, _AGAIN_S = 20, 0.25  # to open a database that another process is just making
-_RETRIES = 2  # of a trial whose process died: it may be the trial that kills it
-GRACE_BEATS = 3
+
+
+class HeartbeatDatabase(CountedHeartbeat, RDBStorage):
+    """Optuna's database storage.
+
+    Args:
+        url: of SQLAlchemy.
+        interval_s: between two beats.
+        connect: arguments of the driver.
+    """
+
+    def __init__(self, url: str, interval_s: int, connect: dict[str, int]) -> None:
+        RDBStorage.__init__(self, url, engine_kwargs={"connect_args": connect})
+        CountedHeartbeat.__init__(self, interval_s)
+
+
+class HeartbeatJournal(CountedHeartbeat, JournalStorage):
+    """Optuna's journal storage.
+
+    Args:
+        path: made where it does not exist.
+        interval_s: between two beats.
+
+    Raises:
+        OSError: the file cannot be read or written.
+        ValueError: it is no journal; by what is damaged also KeyError or TypeError.
+    """
+
+    def __init__(self, path: Path, interval_s: int) -> None:
+        with path.open("ab+") as file:  # Optuna passes over a single line that is no record, and stumbles later
+            file.seek(0)
+            if line := file.readline():
+                json.loads(line)
+        JournalStorage.__init__(self, JournalFileBackend(str(path)))
+        CountedHeartbeat.__init__(self, interval_s)
 
 
 def open_storage(where: str, heartbeat_s: int) -> BaseStorage:
-    """Open what ``--storage`` names.
-
-    A trial whose process is silent for three heartbeats is marked failed and queued again, at most twice.
+    """Open what ``--storage`` names; see :class:`CountedHeartbeat` for what becomes of trials whose process is gone.
 
     Args:
         where: ``study.db`` or another SQLite file, ``study.journal``, or a URL (``sqlite:///``, ``postgresql://``,
@@ -49,9 +83,7 @@ def open_storage(where: str, heartbeat_s: int) -> BaseStorage:
         return _open_database(f"sqlite:///{path}", heartbeat_s)
     if path.suffix in _JOURNAL_SUFFIXES:
         try:
-            return HeartbeatJournalStorage(
-                str(path), heartbeat_s, GRACE_BEATS * heartbeat_s, RetryHeartbeatStaleTrialCallback(_RETRIES)
-            )
+            return HeartbeatJournal(path, heartbeat_s)
         except OSError as error:
             raise TuningError(f"cannot open the journal {path}: {error.strerror or error}") from None
         except Exception as error:  # by what is damaged: ValueError, KeyError, TypeError ...
@@ -60,14 +92,6 @@ def open_storage(where: str, heartbeat_s: int) -> BaseStorage:
         f"--storage {where}: give a SQLite file ({', '.join(_SQLITE_SUFFIXES)}), a journal "
         f"({', '.join(_JOURNAL_SUFFIXES)}) or a URL (sqlite:///, {'://, '.join(_SERVERS)}://)"
     )
-
-
-class _Database(RDBStorage):
-    """A database that may be out of reach for a while: the beats of the heart's thread are lost, the thread is not."""
-
-    def record_heartbeat(self, trial_id: int) -> None:
-        with suppress(StorageInternalError):
-            super().record_heartbeat(trial_id)
 
 
 def _open_database(text: str, heartbeat_s: int) -> BaseStorage:
@@ -81,13 +105,7 @@ def _open_database(text: str, heartbeat_s: int) -> BaseStorage:
     connect = {"timeout": _LOCK_S} if kind == "sqlite" else {"connect_timeout": _CONNECT_S}
     for attempt in range(_ATTEMPTS):
         try:
-            return _Database(
-                text,
-                engine_kwargs={"connect_args": connect},
-                heartbeat_interval=heartbeat_s,
-                grace_period=GRACE_BEATS * heartbeat_s,
-                heartbeat_stale_trial_callback=RetryHeartbeatStaleTrialCallback(_RETRIES),
-            )
+            return HeartbeatDatabase(text, heartbeat_s, connect)
         except ImportError as error:
             module = getattr(error.__cause__, "name", None) or "its database driver"
             raise TuningError(f"--storage {shown} needs {module}: pip install {_package(module)}") from None
@@ -102,5 +120,24 @@ def _package(module: str) -> str:
     return {"MySQLdb": "mysqlclient", "psycopg2": "psycopg2-binary", "psycopg": "'psycopg[binary]'"}.get(module, module)
 
 
-def _first_line(error: Exception) -> str:
+def _first_line(error: BaseException) -> str:
     return (str(error).strip().splitlines() or [type(error).__name__])[0]
+
+
+@contextmanager
+def lost_storage_in_one_line() -> Iterator[None]:
+    """Turn whatever follows from a storage that no longer answers into a :class:`TuningError`."""
+    try:
+        yield
+    except GnnperfError:
+        raise
+    except Exception as error:
+        behind = error
+        while behind is not None:  # Optuna ends in other errors where it cannot store how a trial ended
+            if isinstance(behind, (StorageInternalError, SQLAlchemyError, json.JSONDecodeError)):
+                reason = _first_line(behind.__cause__ or behind)
+                raise TuningError(
+                    f"the storage of the study no longer answers ({reason}); run the same command again to continue"
+                ) from None
+            behind = behind.__cause__ or behind.__context__
+        raise

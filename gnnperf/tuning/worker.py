@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import signal
 import threading
 import time
@@ -11,12 +10,10 @@ from contextlib import contextmanager
 from typing import Protocol
 
 from optuna import Study
-from optuna.exceptions import StorageInternalError
 from optuna.storages import RetryHeartbeatStaleTrialCallback, fail_stale_trials
 from optuna.trial import FrozenTrial, Trial, TrialState
-from sqlalchemy.exc import SQLAlchemyError
 
-from gnnperf.errors import TuningError
+from gnnperf.tuning.storage import lost_storage_in_one_line
 
 FINISHED = (TrialState.COMPLETE, TrialState.PRUNED)
 _POLL_S = 1.0
@@ -56,7 +53,7 @@ def work(
         TuningError: the storage no longer answers.
     """
     worker = _Worker(study, objective, progress)
-    with _interrupts_restored():
+    with lost_storage_in_one_line(), _interrupts_restored():
         try:
             while True:
                 states = [trial.state for trial in worker.current_trials()]
@@ -72,22 +69,6 @@ def work(
         except KeyboardInterrupt:
             worker.requeue()
             raise Stopped from None
-        except Exception as error:
-            lost = _storage_error(error)
-            if lost is None:
-                raise
-            raise TuningError(
-                f"the storage of the study no longer answers ({lost}); run the same command again to continue"
-            ) from None
-
-
-def _storage_error(error: BaseException | None) -> str | None:
-    """What the storage said, where that is behind an error; Optuna ends in others when it cannot store a trial."""
-    while error is not None:
-        if isinstance(error, (StorageInternalError, SQLAlchemyError, json.JSONDecodeError)):
-            return (str(error.__cause__ or error).strip().splitlines() or [type(error).__name__])[0]
-        error = error.__cause__ or error.__context__
-    return None
 
 
 class _Worker:

@@ -31,22 +31,32 @@ def run(*arguments):
     return CliRunner().invoke(app, ["tune", *map(str, arguments)])
 
 
-def test_a_study_ends_with_a_winner_and_is_continued(arguments, tmp_path):
+def test_a_study_is_stopped_continued_and_ends_with_a_winner(arguments, tmp_path, monkeypatch):
+    from gnnperf.tuning.scoring import ValidationRows
+
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(ValidationRows, "mape", interrupt)
+        result = run(*arguments, "--trials", 2)
+    assert result.exit_code == 130 and "the trial is queued again and the study kept" in result.stderr
+    assert "each trial trains 2 steps without densenet+resnet+squeezenet, scored on its 12 rows" in result.stderr
+
     result = run(*arguments, "--trials", 2, "--json")
     assert result.exit_code == 0, result.output
     found = json.loads(result.stdout)
-    assert found["trials"]["complete"] == 2 and found["configuration"]["trial"] == 0
-    assert {candidate["trial"] for candidate in found["confirmed"]} == {0, found["best"]["trial"]}
+    assert found["trials"]["fail"] == 1 and found["trials"]["complete"] == 2
+    assert found["configuration"]["trial"] == 1  # trial 0, queued again
+    assert {candidate["trial"] for candidate in found["confirmed"]} == {1, found["best"]["trial"]}
     assert result.stderr.count("confirmation") == 2 * len(found["confirmed"])
-    assert "each trial trains 2 steps without densenet+resnet+squeezenet, scored on its 12 rows" in result.stderr
     won = TrainingConfig.from_yaml(tmp_path / "out" / "tiny-tuned.yaml")
     assert won.name == "tiny-tuned" and won.optimisation.steps == 40
     names = {path.name for path in (tmp_path / "out").iterdir()}
     assert names >= {"study.db", "trials.csv", "summary.json", "REPORT.md", "history.png"}
 
-    result = run(*arguments, "--trials", 3)
-    assert result.exit_code == 0, result.output
-    assert "trial 2: " in result.stderr and "trial 1: " not in result.stderr
+    result = run(*arguments, "--trials", 2)  # nothing is left to do
+    assert result.exit_code == 0 and "%" not in result.stderr
     assert result.stdout.startswith("# Study tiny") and "| winner | " in result.stdout
 
     result = run(*arguments, "--trials", 3, "--steps", 3)
@@ -67,6 +77,7 @@ def test_a_configuration_outside_the_search_space_is_said(arguments, tmp_path):
     ("changes", "message"),
     [
         (["--storage", "study.txt"], "give a SQLite file"),
+        (["--study", "a/b"], "a study cannot be named 'a/b'"),
         (["--device", "abacus"], "abacus"),
         (["--device", "titan-v"], "nothing to tune by: titan-v has no FP32 row"),
         (["--data", "absent"], "no measurements in absent"),
@@ -78,18 +89,3 @@ def test_what_cannot_be_done_is_one_line(arguments, tmp_path, monkeypatch, chang
     result = run(*arguments, *changes)
     assert result.exit_code == 1
     assert message in result.stderr and result.stderr.count("\n") == 1
-
-
-def test_ctrl_c_keeps_the_study(arguments, tmp_path, monkeypatch):
-    from gnnperf.tuning.scoring import ValidationRows
-
-    def interrupt(*_):
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch:
-        patch.setattr(ValidationRows, "mape", interrupt)
-        result = run(*arguments, "--trials", 1)
-    assert result.exit_code == 130 and "the trial is queued again and the study kept" in result.stderr
-    result = run(*arguments, "--trials", 1, "--json")
-    found = json.loads(result.stdout)
-    assert found["trials"]["fail"] == found["trials"]["complete"] == 1 and found["configuration"]["trial"] == 1
