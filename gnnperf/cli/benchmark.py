@@ -24,7 +24,7 @@ EPILOG = """
 
     gnnperf benchmark --data gnnperf-data --markdown benchmark.md --plot benchmark.png
 
-All of it takes half an hour on one core the first time; what was fitted is kept in --cache, so that a stopped run
+All of it takes half an hour on 2 cores the first time; what was fitted is kept in --cache, so that a stopped run
 continues. docs/benchmark.md says what the truths and the methods are.
 """
 
@@ -58,6 +58,7 @@ def benchmark(
     ] = None,
     only: Annotated[str | None, typer.Option(help="Names of methods, comma-separated.")] = None,
     cache: Annotated[Path, typer.Option(help="Where fitted methods' predictions are kept.")] = Path("runs/benchmark"),
+    jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, help="Fits at a time, a core each.")] = 2,
     rows: Annotated[bool, typer.Option("--rows", help="Every row with its truth's source.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="One object; errors are fractions.")] = False,
     csv: Annotated[Path | None, typer.Option(help="Write every row, a column a method.")] = None,
@@ -72,7 +73,7 @@ def benchmark(
     with one_line_errors():
         from gnnperf.evaluation.benchmark.suite import Inputs, benchmark_suite
 
-        inputs = Inputs(data, resperfnet, folds, device_folds, predictor, cache)
+        inputs = Inputs(data, resperfnet, folds, device_folds, predictor, cache, jobs)
         names = tuple(name.strip() for name in only.split(",")) if only else ()
         result = benchmark_suite(inputs, names, BenchmarkBar(stderr))
         if csv is not None:

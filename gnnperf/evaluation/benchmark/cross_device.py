@@ -6,24 +6,27 @@ fitted on the layers of the other five, ours is the network of ``gnnperf evaluat
 
 from __future__ import annotations
 
-import hashlib
 import json
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
 from gnnperf.baselines import BASELINES
-from gnnperf.baselines.baseline import Baseline
+from gnnperf.baselines.layer_sum import LayerSumBaseline
 from gnnperf.conditions import Phase
 from gnnperf.datasets.dataset import Dataset
+from gnnperf.datasets.graph_store import GraphStore
 from gnnperf.datasets.readers.justus2018 import NAME as LAYER_SOURCE
 from gnnperf.datasets.splits import HEADLINE_FAMILIES
 from gnnperf.devices import get_device
 from gnnperf.errors import DataError, GnnperfError
-from gnnperf.evaluation.benchmark.fitted import code_digest
+from gnnperf.evaluation.benchmark.fits import BenchmarkProgress, Fit, run_fits
+from gnnperf.evaluation.benchmark.fitted import fit_identity
+from gnnperf.evaluation.benchmark.networks import HEADLINE
 from gnnperf.evaluation.benchmark.prediction_cache import PredictionCache
-from gnnperf.evaluation.benchmark.run import BenchmarkProgress
+from gnnperf.evaluation.benchmark.result import OURS
 from gnnperf.evaluation.benchmark.training_rows import Learns, TrainingRows
 from gnnperf.evaluation.benchmark.truths import PHASES
 from gnnperf.evaluation.metrics import summarise
@@ -37,7 +40,12 @@ _LAYERS, _NETWORKS = 500, 200  # rows that are scored of a device and phase; mor
 
 
 def cross_device(
-    dataset: Dataset, device_folds: Path | None, cache: PredictionCache, progress: BenchmarkProgress | None = None
+    dataset: Dataset,
+    device_folds: Path | None,
+    cache: PredictionCache,
+    *,
+    jobs: int = 1,
+    progress: BenchmarkProgress | None = None,
 ) -> tuple[list[dict], list[str]]:
     """Errors of each method on each device that it saw no row of.
 
@@ -45,6 +53,7 @@ def cross_device(
         dataset: imported measurements, of which justus2018's layers are fitted and scored.
         device_folds: folder of a finished ``gnnperf evaluate devices``; None: ours is left out.
         cache: for what is fitted.
+        jobs: processes that fit.
         progress: told how far the run is.
 
     Returns:
@@ -54,29 +63,19 @@ def cross_device(
     Raises:
         DataError: the cache cannot be written.
     """
-    layers = dataset.frame[dataset.frame["source"] == LAYER_SOURCE]
-    devices = sorted(layers.loc[layers["kind"] == "layer", "device"].astype(str).unique())
+    layers = dataset.frame[(dataset.frame["source"] == LAYER_SOURCE) & (dataset.frame["kind"] == "layer")]
+    devices = sorted(layers["device"].astype(str).unique())
+    scored = {device: _scored_rows(dataset.frame, device) for device in devices}
+    columns = _fitted(layers, scored, dataset, cache, jobs, progress)
     records, notes = [], []
-    if progress:
-        progress.start(len(devices) * len(METHODS))
-    try:
-        for device in devices:
-            scored = _scored_rows(dataset.frame, device)
-            columns = {}
-            for name in METHODS:
-                if progress:
-                    progress.step(f"{name} without {device}")
-                columns[name] = _fitted(name, layers, device, scored, dataset, cache)
-            try:
-                predictor = _held_out_predictor(device_folds, device)
-                columns["gnnperf"] = predict(scored, dataset, predictor, with_campaign=False)
-            except GnnperfError as error:
-                columns["gnnperf"] = np.full(len(scored), np.nan)
-                notes.append(f"gnnperf, cross-device, {device}: {error}")
-            records += _records(device, scored, columns)
-    finally:
-        if progress:
-            progress.stop()
+    for device in devices:
+        try:
+            predictor = _held_out_predictor(device_folds, device)
+            columns[device, OURS] = predict(scored[device], dataset, predictor, with_campaign=False)
+        except GnnperfError as error:
+            columns[device, OURS] = np.full(len(scored[device]), np.nan)
+            notes.append(f"{OURS}, cross-device, {device}: {error}")
+        records += _records(device, scored[device], {name: columns[device, name] for name in (OURS, *METHODS)})
     return records, notes
 
 
@@ -95,28 +94,46 @@ def _scored_rows(frame: pd.DataFrame, device: str) -> pd.DataFrame:
 
 
 def _fitted(
-    name: str, layers: pd.DataFrame, device: str, scored: pd.DataFrame, dataset: Dataset, cache: PredictionCache
-) -> np.ndarray:
-    training = TrainingRows(layers[layers["device"] != device], dataset.graphs, Learns.LAYERS)
-    digest = hashlib.sha256(f"{code_digest()} {name} {training.digest(device)}".encode())
-    digest.update(pd.util.hash_pandas_object(scored, index=False).to_numpy().tobytes())
-    key, identity = f"{name}-without-{device}", digest.hexdigest()
-    known = cache.find(key, identity)
-    if known is None:
-        baseline = BASELINES[name]().fit(training.rows(device), dataset.graphs)
-        known = _predictions(baseline, scored, dataset)
-        cache.keep(key, identity, scored, known)
-    return known
+    layers: pd.DataFrame,
+    scored: dict[str, pd.DataFrame],
+    dataset: Dataset,
+    cache: PredictionCache,
+    jobs: int,
+    progress: BenchmarkProgress | None,
+) -> dict[tuple[str, str], np.ndarray]:
+    """``[rows]`` ms by device left out and method."""
+    columns, waiting = {}, []
+    for device, rows in scored.items():
+        training = TrainingRows(layers[layers["device"] != device], dataset.graphs, Learns.LAYERS)
+        for name in METHODS:
+            identity = fit_identity(name, training.digest(HEADLINE))
+            known = cache.find(f"{name}-without-{device}", identity, rows)
+            if known is not None:
+                columns[device, name] = known
+                continue
+            fit = Fit(f"{name} without {device}", partial(_fit_and_predict, name, training, rows, dataset.graphs))
+            waiting.append((device, name, identity, fit))
+    for position, predicted in run_fits([fit for *_, fit in waiting], jobs, progress):
+        device, name, identity, _ = waiting[position]
+        if isinstance(predicted, GnnperfError):
+            raise predicted
+        columns[device, name] = predicted
+        cache.keep(f"{name}-without-{device}", identity, scored[device], predicted)
+    return columns
 
 
-def _predictions(baseline: Baseline, scored: pd.DataFrame, dataset: Dataset) -> np.ndarray:
+def _fit_and_predict(name: str, training: TrainingRows, scored: pd.DataFrame, graphs: GraphStore) -> np.ndarray:
+    return _predictions(BASELINES[name]().fit(training.rows(HEADLINE), graphs), scored, graphs)
+
+
+def _predictions(baseline: LayerSumBaseline, scored: pd.DataFrame, graphs: GraphStore) -> np.ndarray:
     """``[rows]`` ms: layers as they are described, with their optimizer; networks from their graphs."""
     predicted = np.full(len(scored), np.nan)
     is_layer = (scored["kind"] == "layer").to_numpy()
     predicted[is_layer] = baseline.layer_latencies(scored[is_layer])
     for place in np.flatnonzero(~is_layer):
         row = scored.iloc[place]
-        graph = dataset.graphs[row["graph_key"]].at_batch(int(row["batch"]))
+        graph = graphs[row["graph_key"]].at_batch(int(row["batch"]))
         try:
             predicted[place] = baseline.predict(
                 graph, get_device(row["device"]), int(row["batch"]), Phase(row["phase"])

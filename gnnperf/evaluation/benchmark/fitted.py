@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
@@ -41,19 +41,18 @@ class FittedBaseline:
     make: Callable[[], Baseline]
     training: TrainingRows | None
     told_stack: bool = False
-    _fitted: dict[str, Baseline] = field(default_factory=dict, repr=False)
 
-    def identity(self, fold: str, rows: pd.DataFrame) -> str | None:
-        """Digest of code, training rows and predicted rows; None for what is not fitted."""
+    def identity(self, fold: str) -> str | None:
+        """Digest of code, name and training rows; None for what is not fitted."""
         if self.training is None:
             return None
-        digest = hashlib.sha256(f"{code_digest()} {self.name} {self.training.digest(fold)}".encode())
-        digest.update(pd.util.hash_pandas_object(rows, index=False).to_numpy().tobytes())
-        return digest.hexdigest()
+        return fit_identity(self.name, self.training.digest(fold))
 
     def predict(self, fold: str, rows: pd.DataFrame, graphs: GraphStore) -> np.ndarray:
-        """See :class:`gnnperf.evaluation.benchmark.method.Method`."""
-        baseline = self._fit(fold)
+        """See :class:`gnnperf.evaluation.benchmark.method.Method`; fits first."""
+        baseline = self.make()
+        if self.training is not None:
+            baseline = baseline.fit(self.training.rows(fold), self.training.graphs)
         predicted, reasons = np.full(len(rows), np.nan), []
         for place, row in enumerate(rows.itertuples(index=False)):
             key = row.layers_key if self.made_for == Truth.LAYER_SUM else row.graph_key
@@ -66,14 +65,10 @@ class FittedBaseline:
             raise reasons[0]
         return predicted
 
-    def _fit(self, fold: str) -> Baseline:
-        digest = self.training.digest(fold) if self.training else ""
-        if digest not in self._fitted:
-            baseline = self.make()
-            if self.training is not None:
-                baseline = baseline.fit(self.training.rows(fold), self.training.graphs)
-            self._fitted = {digest: baseline}  # the last one alone: folds of the same rows come in a row
-        return self._fitted[digest]
+
+def fit_identity(name: str, rows_digest: str) -> str:
+    """Digest of a baseline's code, name and training rows."""
+    return hashlib.sha256(f"{code_digest()} {name} {rows_digest}".encode()).hexdigest()
 
 
 @cache

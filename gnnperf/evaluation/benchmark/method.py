@@ -31,8 +31,11 @@ class Method(Protocol):
     made_for: Truth
     told_stack: bool
 
-    def identity(self, fold: str, rows: pd.DataFrame) -> str | None:
-        """Digest of everything that decides the predictions; None where computing them is as fast as reading them."""
+    def identity(self, fold: str) -> str | None:
+        """Digest of everything that the method learns; None where nothing is fitted, and predictions are not kept.
+
+        Folds of one identity are predicted by one fit.
+        """
         ...
 
     def predict(self, fold: str, rows: pd.DataFrame, graphs: GraphStore) -> np.ndarray:

@@ -97,8 +97,8 @@ class Gnnperf:
                 "the same, told only network, device, batch and phase, as the others are; assumes the default stack"
             )
 
-    def identity(self, fold: str, rows: pd.DataFrame) -> None:
-        """Predictions are not kept: a network takes less time than their file."""
+    def identity(self, fold: str) -> None:
+        """Nothing is fitted."""
 
     def predict(self, fold: str, rows: pd.DataFrame, graphs: GraphStore) -> np.ndarray:
         """See :class:`gnnperf.evaluation.benchmark.method.Method`."""
@@ -124,8 +124,8 @@ class GnnperfLayers:
     made_for: Truth = Truth.LAYER_SUM
     told_stack: bool = True
 
-    def identity(self, fold: str, rows: pd.DataFrame) -> None:
-        """Predictions are not kept."""
+    def identity(self, fold: str) -> None:
+        """Nothing is fitted."""
 
     def predict(self, fold: str, rows: pd.DataFrame, graphs: GraphStore) -> np.ndarray:
         """See :class:`gnnperf.evaluation.benchmark.method.Method`.
@@ -156,8 +156,8 @@ class Analytic:
     made_for: Truth = Truth.END_TO_END
     told_stack: bool = True
 
-    def identity(self, fold: str, rows: pd.DataFrame) -> None:
-        """Predictions are not kept."""
+    def identity(self, fold: str) -> None:
+        """Nothing is fitted."""
 
     def predict(self, fold: str, rows: pd.DataFrame, graphs: GraphStore) -> np.ndarray:
         """See :class:`gnnperf.evaluation.benchmark.method.Method`."""

@@ -3,32 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
+import pandas as pd
 
 from gnnperf.datasets.dataset import Dataset
 from gnnperf.errors import GnnperfError
+from gnnperf.evaluation.benchmark.fits import BenchmarkProgress, Fit, run_fits
 from gnnperf.evaluation.benchmark.method import Method
 from gnnperf.evaluation.benchmark.prediction_cache import PredictionCache
 from gnnperf.evaluation.benchmark.result import Benchmark
 
 
-class BenchmarkProgress(Protocol):
-    """What a run tells of itself."""
+@dataclass(frozen=True)
+class _Task:
+    """One fit of a method: the folds that it is for, and their rows."""
 
-    def start(self, tasks: int) -> None:
-        """So many fits and predictions are to come."""
-
-    def step(self, task: str) -> None:
-        """One of them begins."""
-
-    def stop(self) -> None:
-        """No more is to come."""
+    method: Method
+    identity: str | None
+    folds: tuple[str, ...]
+    rows: pd.DataFrame
+    key: str
 
 
 def run_benchmark(
-    methods: Sequence[Method], truth: Dataset, cache: PredictionCache, progress: BenchmarkProgress | None = None
+    methods: Sequence[Method],
+    truth: Dataset,
+    cache: PredictionCache,
+    *,
+    jobs: int = 1,
+    progress: BenchmarkProgress | None = None,
 ) -> Benchmark:
     """Predict every row by every method.
 
@@ -36,33 +42,39 @@ def run_benchmark(
         methods: what to compare.
         truth: of :func:`gnnperf.evaluation.benchmark.truths.truth_rows`.
         cache: for what is fitted.
+        jobs: processes that fit.
         progress: told how far the run is.
 
     Raises:
         DataError: the cache cannot be written.
     """
-    folds = [(fold, rows) for fold, rows in truth.frame.groupby("fold")]
-    scored, missing = truth.frame.copy(), {}
-    if progress:
-        progress.start(len(methods) * len(folds))
-    try:
-        for method in methods:
-            scored[method.name] = np.nan
-            for fold, rows in folds:
-                if progress:
-                    progress.step(f"{method.name}, {fold}")
-                name, identity = f"{method.name}-{fold}", method.identity(fold, rows)
-                predicted = cache.find(name, identity) if identity else None
-                if predicted is None:
-                    try:
-                        predicted = method.predict(fold, rows, truth.graphs)
-                    except GnnperfError as error:
-                        missing[method.name, fold] = str(error)
-                        continue
-                    if identity:
-                        cache.keep(name, identity, rows, predicted)
-                scored.loc[rows.index, method.name] = predicted
-    finally:
-        if progress:
-            progress.stop()
+    scored = truth.frame.assign(**{method.name: np.nan for method in methods})
+    missing, waiting = {}, []
+    for task in (task for method in methods for task in _tasks(method, truth.frame)):
+        known = cache.find(task.key, task.identity, task.rows) if task.identity else None
+        if known is None:
+            waiting.append(task)
+        else:
+            scored.loc[task.rows.index, task.method.name] = known
+    fits = [Fit(task.key, partial(task.method.predict, task.folds[0], task.rows, truth.graphs)) for task in waiting]
+    for position, predicted in run_fits(fits, jobs, progress):
+        task = waiting[position]
+        if isinstance(predicted, GnnperfError):
+            missing |= {(task.method.name, fold): str(predicted) for fold in task.folds}
+            continue
+        scored.loc[task.rows.index, task.method.name] = predicted
+        if task.identity:
+            cache.keep(task.key, task.identity, task.rows, predicted)
     return Benchmark(scored, tuple(methods), missing)
+
+
+def _tasks(method: Method, frame: pd.DataFrame) -> list[_Task]:
+    """A method's fits: folds that see the same rows share one."""
+    folds: dict[str, list[str]] = {}
+    for fold in sorted(frame["fold"].unique()):
+        folds.setdefault(method.identity(fold) or fold, []).append(fold)
+    tasks = []
+    for names in folds.values():
+        key = method.name if len(folds) == 1 else f"{method.name}-{'-'.join(names)}"
+        tasks.append(_Task(method, method.identity(names[0]), tuple(names), frame[frame["fold"].isin(names)], key))
+    return tasks

@@ -17,12 +17,13 @@ from gnnperf.datasets.readers.resperfnet import is_test_layer, read_layers
 from gnnperf.datasets.schema import concatenate
 from gnnperf.errors import GnnperfError
 from gnnperf.evaluation.benchmark.cross_device import cross_device
+from gnnperf.evaluation.benchmark.fits import BenchmarkProgress
 from gnnperf.evaluation.benchmark.fitted import FittedBaseline
 from gnnperf.evaluation.benchmark.method import Method
 from gnnperf.evaluation.benchmark.ours import Analytic, Gnnperf, GnnperfLayers, HeldOutPredictors
 from gnnperf.evaluation.benchmark.prediction_cache import PredictionCache
 from gnnperf.evaluation.benchmark.result import Benchmark
-from gnnperf.evaluation.benchmark.run import BenchmarkProgress, run_benchmark
+from gnnperf.evaluation.benchmark.run import run_benchmark
 from gnnperf.evaluation.benchmark.training_rows import Learns, TrainingRows
 from gnnperf.evaluation.benchmark.truths import DEVICE, Truth, truth_rows
 
@@ -43,6 +44,7 @@ class Inputs:
         device_folds: folder of a finished ``gnnperf evaluate devices``; None: ours is left out across devices.
         predictor: folder of a predictor; None: the shipped one.
         cache: folder for what was fitted.
+        jobs: processes that fit.
     """
 
     data: Path | None
@@ -51,6 +53,7 @@ class Inputs:
     device_folds: Path | None
     predictor: Path | None
     cache: Path
+    jobs: int = 1
 
 
 def benchmark_suite(inputs: Inputs, only: tuple[str, ...] = (), progress: BenchmarkProgress | None = None) -> Benchmark:
@@ -96,9 +99,11 @@ def benchmark_suite(inputs: Inputs, only: tuple[str, ...] = (), progress: Benchm
             "`gnnperf evaluate families`"
         )
     cache = PredictionCache(inputs.cache)
-    result = run_benchmark(methods, truth_rows(inputs.resperfnet), cache, progress)
+    result = run_benchmark(methods, truth_rows(inputs.resperfnet), cache, jobs=inputs.jobs, progress=progress)
     if dataset is not None and not only:
-        result.cross_device, missing = cross_device(dataset, inputs.device_folds, cache, progress)
+        result.cross_device, missing = cross_device(
+            dataset, inputs.device_folds, cache, jobs=inputs.jobs, progress=progress
+        )
         notes += missing
     result.notes = notes
     return result

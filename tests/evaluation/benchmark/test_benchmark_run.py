@@ -41,21 +41,46 @@ def test_a_cache_that_cannot_be_written_is_an_error(end_to_end, tmp_path):
         run_benchmark([Constant()], end_to_end, PredictionCache(tmp_path / "file"))
 
 
-def test_progress_counts_methods_and_folds(end_to_end, tmp_path):
+def test_folds_of_one_identity_are_one_fit(end_to_end, tmp_path):
+    class Shared(Constant):
+        def identity(self, fold):
+            return "the same"
+
+    method = Shared()
+    result = run_benchmark([method], end_to_end, PredictionCache(tmp_path))
+    assert len(method.asked) == 1 and (result.rows["constant"] == 10).all()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["constant.csv", "constant.json"]
+
+
+def test_other_rows_are_predicted_anew(end_to_end, tmp_path):
+    run_benchmark([Constant()], end_to_end, PredictionCache(tmp_path))
+    frame = end_to_end.frame.copy()
+    frame.loc[frame["fold"] == "densenet", "latency_ms"] *= 2
+    again = Constant()
+    run_benchmark([again], Dataset(None, frame, end_to_end.graphs), PredictionCache(tmp_path))
+    assert again.asked == ["densenet"]
+
+
+def test_processes_give_what_one_gives(end_to_end, tmp_path):
+    alone = run_benchmark([Constant()], end_to_end, PredictionCache(tmp_path / "one"))
+    two = run_benchmark([Constant()], end_to_end, PredictionCache(tmp_path / "two"), jobs=2)
+    assert two.rows.equals(alone.rows)
+
+
+def test_progress_is_told_what_is_to_come_and_what_is_done(end_to_end, tmp_path):
     class Progress:
         calls = []
 
-        def start(self, tasks):
-            self.calls.append(tasks)
+        def start(self, names):
+            self.calls.append(names)
 
-        def step(self, task):
-            self.calls.append(task)
+        def done(self, name):
+            self.calls.append(name)
 
         def stop(self):
             self.calls.append("stop")
 
     progress = Progress()
-    few = Dataset(None, end_to_end.frame.head(3), end_to_end.graphs)
-    run_benchmark([Constant()], few, PredictionCache(tmp_path), progress)
-    folds = sorted(set(few.frame["fold"]))
-    assert progress.calls == [len(folds), *(f"constant, {fold}" for fold in folds), "stop"]
+    run_benchmark([Constant()], end_to_end, PredictionCache(tmp_path), progress=progress)
+    names = [f"constant-{fold}" for fold in sorted(set(end_to_end.frame["fold"]))]
+    assert progress.calls == [names, *names, "stop"]
