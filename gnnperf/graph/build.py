@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 import onnx
@@ -51,9 +53,10 @@ def read_graph(
     if name is None and isinstance(source, str | Path):
         name = Path(source).stem
     try:
-        model = read_model(source)
-        move_weight_inputs(model.graph)
-        return _read_resolved(model, name or model.graph.name or "model", batch, dims, input_shapes)
+        with _no_garbage_collection():
+            model = read_model(source)
+            move_weight_inputs(model.graph)
+            return _read_resolved(model, name or model.graph.name or "model", batch, dims, input_shapes)
     except ModelFileError as error:
         if (message := _one_line(str(error))) != str(error):
             raise ModelFileError(message) from None
@@ -63,6 +66,18 @@ def read_graph(
         raise ModelFileError(
             _one_line(f"{label} breaks the ONNX specification ({error!r}): export it again")
         ) from error
+
+
+@contextmanager
+def _no_garbage_collection() -> Iterator[None]:
+    """Nothing that is made while reading is garbage: looking for it takes a fifth of the time of large graphs."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 def _one_line(message: str) -> str:

@@ -18,6 +18,7 @@ from gnnperf.graph.wire import strip_model
 
 _EINSUM_TERM = r"[A-Za-z]*(\.\.\.[A-Za-z]*)?"
 _EINSUM_EQUATION = re.compile(rf"{_EINSUM_TERM}(,{_EINSUM_TERM})*(->{_EINSUM_TERM})?".encode())
+MAX_OPERATORS = 1_000_000
 _COMPILED = frozenset({"EPContext", "Snpe"})
 _MIN_IR_VERSION = 8  # below 4, initializers count as graph inputs, and shape inference ignores them
 
@@ -112,7 +113,9 @@ def _check_nodes(graph: onnx.GraphProto, label: str) -> None:
     """Refuse what would stop the onnx package or our output rather than be an error there."""
     texts = [graph.name, *(value.name for value in graph.input), *(value.name for value in graph.output)]
     long_shapes = {value.name for value in graph.input if _elements_of_vector(value) > MAX_RANK}
-    for node in all_nodes(graph.node):
+    for count, node in enumerate(all_nodes(graph.node), 1):
+        if count > MAX_OPERATORS:
+            raise ModelFileError(f"{label} has more than {MAX_OPERATORS:,} operators, which is more than is read")
         texts += (node.name, node.op_type, node.domain, *node.input, *node.output)
         if node.op_type in _COMPILED and node.domain == "com.microsoft":
             raise ModelFileError(f"{label} holds a network compiled for one accelerator ({node.op_type}), which cannot "

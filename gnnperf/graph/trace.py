@@ -159,7 +159,7 @@ class _Tracer:
         names = operator.node.output
         known: list[TensorType | None] = [None] * len(names)
         if scope is self.main_scope:
-            known = [self.types.get(name) for name in names]
+            known = [self.types.pop(name, None) for name in names]
         if any(name and (kind is None or kind.shape is None) for name, kind in zip(names, known, strict=True)):
             inferred = self.inference.infer(operator) or []
             for position, kind in enumerate(inferred[: len(names)]):

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from functools import cached_property
+from collections.abc import Sequence
+from dataclasses import dataclass
 from math import prod
 from typing import Any
 
@@ -81,7 +81,7 @@ class TracedTensor:
         return DTYPE_NAMES.get(self.dtype, "unknown")
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, slots=True)
 class Operator:
     """One operator that runs: a node of the file with its tensors. An input that is left out is None."""
 
@@ -90,12 +90,17 @@ class Operator:
     inputs: list[TracedTensor | None]
     outputs: list[TracedTensor]
     repeats: int = 1
-    body_tensors: list[TracedTensor] = field(default_factory=list)  # what a control-flow operator waits for
+    body_tensors: Sequence[TracedTensor] = ()  # what a control-flow operator waits for
+    _attributes: dict[str, Any] | None = None
 
-    @cached_property
+    @property
     def attributes(self) -> dict[str, Any]:
         """Attributes by name, as Python values."""
-        return {attribute.name: helper.get_attribute_value(attribute) for attribute in self.node.attribute}
+        if self._attributes is None:
+            self._attributes = {
+                attribute.name: helper.get_attribute_value(attribute) for attribute in self.node.attribute
+            }
+        return self._attributes
 
     def input(self, index: int) -> TracedTensor | None:
         """The input at a position, None if it is left out."""

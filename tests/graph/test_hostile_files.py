@@ -310,6 +310,18 @@ def test_absurd_amounts_of_structure_are_refused(limit, message, monkeypatch):
         read_graph(content)
 
 
+def test_more_operators_than_are_read_are_refused(monkeypatch):
+    from gnnperf.graph import reader
+
+    nodes = [helper.make_node("Relu", [f"t{i}"], [f"t{i + 1}"]) for i in range(6)]
+    source = model(nodes, {"t0": [2]}, ["t6"])
+    monkeypatch.setattr(reader, "MAX_OPERATORS", 6)
+    assert len(read_graph(source).nodes) == 6
+    monkeypatch.setattr(reader, "MAX_OPERATORS", 5)
+    with pytest.raises(ModelFileError, match="more than 5 operators"):
+        read_graph(source)
+
+
 # Found by scripts/fuzz_reader.py: ONNX's inference ends the process on these.
 def untyped(op_type: str, domain: str = "", **attributes) -> onnx.ModelProto:
     source = model([helper.make_node(op_type, ["nowhere"], ["y"], domain=domain, **attributes)], {}, ["y"], opset=20)
