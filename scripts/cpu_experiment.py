@@ -1,8 +1,8 @@
 """Predict networks that were really measured here, by our network and by ResPerfNet's sum of layers.
 
-    python scripts/cpu_experiment.py measure --device data/cpu_device.yaml -o data     # about 28 minutes of one core
+    python scripts/cpu_experiment.py measure --device data/cpu_device.yaml -o data     # at most 28 minutes
     python scripts/cpu_experiment.py noise --device data/cpu_device.yaml -o data       # the same networks five times
-    python scripts/cpu_experiment.py compare -o data --runs runs/cpu                   # about 15 minutes
+    python scripts/cpu_experiment.py compare -o data --runs runs/cpu --jobs 2          # thirteen trainings
 
 ``measure`` times networks and single layers (onnxruntime for inference, PyTorch for training steps, one thread) into
 ``cpu_networks.csv`` and ``cpu_layers.csv``; the same command continues a run that was stopped. Keep it on one core that
@@ -118,7 +118,7 @@ def noise(device: str, folder: Path) -> None:
         print(f"{key[0]:45} {key[1]:10} {first:9.3f} ms  largest - smallest of {len(medians)}: {spread:6.1%}")
 
 
-def compare(folder: Path, runs: Path, config_path: Path, steps: int | None) -> None:
+def compare(folder: Path, runs: Path, config_path: Path, steps: int | None, jobs: int) -> None:
     """Train, predict, print the table."""
     from gnnperf.evaluation.protocols.families import family_folds
     from gnnperf.evaluation.protocols.run import run_folds
@@ -134,7 +134,7 @@ def compare(folder: Path, runs: Path, config_path: Path, steps: int | None) -> N
     changes = {"focus": Focus()} | ({"steps": steps} if steps else {})
     optimisation = config.optimisation.model_copy(update=changes)
     config = config.model_copy(update={"name": "cpu", "data": data, "optimisation": optimisation})
-    rows = run_folds(config, dataset, family_folds(networks, config, device), runs / "folds")
+    rows = run_folds(config, dataset, family_folds(networks, config, device), runs / "folds", jobs=jobs)
     rows["resperfnet_ms"] = resperfnet_latencies(rows, dataset, device)
     rows.to_csv(runs / "rows.csv", index=False)
     print(table(rows))
@@ -245,6 +245,7 @@ def main() -> None:  # noqa: D103
         if name == "compare":
             command.add_argument("--runs", type=Path, default=Path("runs/cpu"))
             command.add_argument("--config", type=Path, default=Path("configs/base.yaml"))
+            command.add_argument("--jobs", type=int, default=1, help="trainings at a time")
             command.add_argument("--steps", type=int, help="optimisation steps, for a trial")
         else:
             command.add_argument("--device", required=True, help="name or YAML file of the device that this machine is")
@@ -262,7 +263,7 @@ def main() -> None:  # noqa: D103
         elif options.command == "noise":
             noise(options.device, options.output)
         else:
-            compare(options.output, options.runs, options.config, options.steps)
+            compare(options.output, options.runs, options.config, options.steps, options.jobs)
     except GnnperfError as error:
         sys.exit(f"error: {error}")
     except KeyboardInterrupt:
