@@ -15,8 +15,9 @@ import sys
 from pathlib import Path
 
 from gnnperf import Predictor, zoo
+from gnnperf.datasets.readers.resperfnet import BATCHES, NETWORKS
 from gnnperf.errors import GnnperfError
-from gnnperf.evaluation.breakdown import BATCHES, NETWORKS, USE, class_shares, compare_networks, product_share
+from gnnperf.evaluation.breakdown import USE, class_shares, compare_networks, product_share
 
 _BERT_BATCH = 32
 _LEAST_PRODUCT_SHARE = 0.6

@@ -80,8 +80,10 @@ class LayerTable:
 
         models = rows["model"].astype("category").cat.remove_unused_categories().cat
         sizes = np.array([_described(parse(spec), kind) for spec in models.categories])
+        sizes = sizes.reshape(-1, len(LAYER_FIELDS[kind]) - 1)
         devices = rows["device"].astype("category").cat.remove_unused_categories().cat
         hardware = np.array([_hardware(get_device(slug)) for slug in devices.categories])
+        hardware = hardware.reshape(-1, len(HARDWARE_FIELDS))
         return cls(
             kind,
             np.column_stack([rows["batch"].to_numpy(float), sizes[models.codes.to_numpy()]]),

@@ -17,6 +17,7 @@ import numpy as np
 import pandas as pd
 
 from gnnperf.conditions import Conditions, Stack
+from gnnperf.datasets.readers.resperfnet import NETWORKS
 from gnnperf.datasets.schema import Use
 from gnnperf.devices import get_device
 from gnnperf.errors import DataError
@@ -25,16 +26,6 @@ from gnnperf.graph.opgraph import Node, OpClass
 from gnnperf.prediction import LatencyPrediction
 from gnnperf.predictor import Predictor
 
-NETWORKS = {
-    "lenet": "lenet",
-    "alexnet": "alexnet_single_tower",
-    "vgg16": "vgg16",
-    "vgg19": "vgg19",
-    "resnet50": "caffe_resnet50",
-    "inceptionv3": "inception_v3",
-}
-"""Folders of the measurements, and the zoo's network of the same layers."""
-BATCHES = (1, 2, 4, 8, 16, 32, 64, 128)
 DEVICE = "1080ti"
 USE = Use.EVALUATE
 _TOP = 5
@@ -107,8 +98,8 @@ def read_layers(folder: Path, network: str, batch: int) -> list[TimedLayer]:
 
     Args:
         folder: ResPerfNet's ``models_1080ti``.
-        network: one of :data:`NETWORKS`.
-        batch: one of :data:`BATCHES`.
+        network: one of :data:`gnnperf.datasets.readers.resperfnet.NETWORKS`.
+        batch: one of :data:`gnnperf.datasets.readers.resperfnet.BATCHES`.
 
     Raises:
         DataError: there is no such file, or it is in another form.

@@ -72,6 +72,11 @@ def test_an_activation_counts_through_a_batch_normalisation_but_not_through_a_su
     assert table.column("activation").tolist() == [1, 0]
 
 
+def test_no_rows_are_a_table_without_layers(layer_rows):
+    empty = LayerTable.of_rows(layer_rows(SPECS).iloc[:0], LayerKind.CONV)
+    assert len(empty) == 0 and empty.operations().shape == (0,)
+
+
 def test_what_is_no_layer_is_left_out():
     graph = to_arrays(OpGraph("g", [Node("s", "Softmax", OpClass.SOFTMAX, output_bytes=4)]))
     assert LayerTable.of_graph(graph, DEVICE, Optimizer.NONE) == []

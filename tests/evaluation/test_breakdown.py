@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from gnnperf import Predictor, zoo
+from gnnperf.datasets.readers.resperfnet import NETWORKS
 from gnnperf.errors import DataError
 from gnnperf.evaluation.breakdown import (
-    NETWORKS,
     ComparedLayer,
     Copy,
     class_shares,
