@@ -64,7 +64,7 @@ class Components:
             log_scales: ``[len(SCALES)]`` logarithms of the scales; zeros give ``latency_ms``.
         """
         model_ms, gradient = self._model(log_scales)
-        return self.latency_ms * model_ms / self._model(np.zeros(len(SCALES)))[0], gradient
+        return self.latency_ms * (model_ms / self._model(np.zeros(len(SCALES)))[0]), gradient
 
     def _model(self, log_scales: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         launch, device, constant, training = log_scales[:_COMMON]

@@ -21,7 +21,7 @@ def test_parts_make_up_the_prediction(parts):
     one_sided = (parts.launch_ms.sum(1) > 2 * parts.device_ms.sum(1)) | (
         parts.device_ms.sum(1) > 2 * parts.launch_ms.sum(1)
     )
-    np.testing.assert_allclose(whole[one_sided], parts.latency_ms[one_sided], rtol=0.01)
+    np.testing.assert_allclose(whole[one_sided], parts.latency_ms[one_sided], rtol=0.02)
     assert one_sided.sum() > len(parts) / 2
 
 
