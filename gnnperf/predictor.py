@@ -20,7 +20,7 @@ from gnnperf.domain import Domain, phase_of
 from gnnperf.errors import DeviceError, GnnperfError, ModelFileError
 from gnnperf.graph import GraphArrays, OpGraph, collate, read_graph, to_arrays
 from gnnperf.intervals import Intervals, input_terms
-from gnnperf.memory import MemoryModel
+from gnnperf.memory import MemoryEstimate, MemoryModel
 from gnnperf.prediction import LatencyPrediction, OperatorLatency
 from gnnperf.similarity import MeasuredNetworks, Similarity, describe
 
@@ -251,20 +251,24 @@ class Predictor:
         Raises:
             ModelFileError: a graph has no operators.
         """
-        networks: dict[int, _Network] = {}
-        for graph, _, _ in inputs:
-            if id(graph) not in networks:
-                networks[id(graph)] = _Network(graph)
         if not inputs:
             return []
-        featurised = [networks[id(graph)].arrays for graph, _, _ in inputs]
         cases = [(device, _effective(conditions)) for _, device, conditions in inputs]
+        networks: dict[int, _Network] = {}
+        memory = []
+        for (graph, _, _), case in zip(inputs, cases, strict=True):
+            if id(graph) not in networks:
+                networks[id(graph)] = _Network(graph)
+            # At once, while its operators are in the processor's cache; a run of the network drives them out.
+            memory.append(networks[id(graph)].memory.estimate(*case))
+        featurised = [networks[id(graph)].arrays for graph, _, _ in inputs]
         latency_ms, node_ms = self.latencies(featurised, cases)
         similarities = self.similarities(featurised, cases)
         low_ms, high_ms = self._bounds(featurised, cases, latency_ms, similarities)
         return [
             self._prediction(
                 networks[id(graph)],
+                memory[i],
                 *cases[i],
                 float(latency_ms[i]),
                 (float(low_ms[i]), float(high_ms[i])) if self.calibration else (None, None),
@@ -278,6 +282,7 @@ class Predictor:
     def _prediction(
         self,
         network: _Network,
+        memory: MemoryEstimate,
         device: Device,
         conditions: Conditions,
         latency_ms: float,
@@ -301,7 +306,7 @@ class Predictor:
             roofline_ms=graph_roofline_ms(arrays, device, conditions.precision),
             macs=network.macs,
             parameters=network.parameters,
-            memory=network.memory.estimate(device, conditions),
+            memory=memory,
             operators=[
                 OperatorLatency(node.name, node.op_type, node.op_class.name.lower(), time_ms, time_ms / latency_ms)
                 for node, time_ms in ((graph.nodes[j], float(node_ms[j])) for j in slowest.tolist())
