@@ -15,7 +15,7 @@ from gnnperf.evaluation.references import (
     row_graphs,
 )
 from gnnperf.predictor import Predictor
-from gnnperf.training.samples import campaign_name, conditions_of
+from gnnperf.training.samples import conditions_of, row_campaigns
 
 _CHUNK = 64
 _MEASURED = ("model", "family", "source", "device", "stack", "framework_version", "precision", "phase", "window",
@@ -45,7 +45,7 @@ def predict(frame: pd.DataFrame, dataset: Dataset, predictor: Predictor, *, with
         part = frame.iloc[begin : begin + _CHUNK]
         rows = list(part.itertuples(index=False))
         cases = [(get_device(row.device), conditions_of(row)) for row in rows]
-        campaigns = [campaign_name(row.source, row.device, row.family) for row in rows] if with_campaign else None
+        campaigns = list(row_campaigns(part)) if with_campaign else None
         predicted[begin : begin + len(rows)] = predictor.latencies(row_graphs(part, dataset), cases, campaigns)[0]
     return predicted
 

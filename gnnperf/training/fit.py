@@ -20,7 +20,7 @@ from gnnperf.training.config import TrainingConfig
 from gnnperf.training.module import LatencyModule
 from gnnperf.training.predictor_files import write_predictor
 from gnnperf.training.quiet import quiet
-from gnnperf.training.samples import TrainingSteps, own_level_campaigns, row_campaigns
+from gnnperf.training.samples import TrainingSteps, own_level_campaigns, row_campaigns, row_device_slugs
 from gnnperf.training.split import Split, split_rows
 
 # Architectures without a latency of their own in the training set, on which the corrections are pulled to zero.
@@ -173,7 +173,7 @@ def _steps(config: TrainingConfig, dataset: Dataset, split: Split) -> TrainingSt
         split.train,
         dataset.graphs,
         tuple(sorted(set(row_campaigns(split.train)))),
-        tuple(sorted(split.train["device"].astype(str).unique())),
+        tuple(sorted(set(row_device_slugs(split.train)))),
         config.optimisation.batch,
         config.optimisation.loss_weight,
         unlabelled_graphs(config.data.held_out_families) if config.optimisation.batch.unlabelled else [],

@@ -21,6 +21,7 @@ from gnnperf.predictor import DESCRIPTION_FILE, FORMAT, MEASURED_FILE, NETWORK_F
 from gnnperf.training.config import TrainingConfig
 from gnnperf.training.export import export_network
 from gnnperf.training.measured import measured_networks
+from gnnperf.training.samples import row_device_slugs
 from gnnperf.training.split import Split
 
 WEIGHTS_FILE = "weights.safetensors"
@@ -109,7 +110,7 @@ def training_domain(train: pd.DataFrame, graphs: GraphStore) -> Domain:
 
     return Domain(
         op_classes=tuple(sorted(OpClass(c).name.lower() for c in classes)),
-        devices=names("device"),
+        devices=tuple(sorted(set(row_device_slugs(models)))),
         stacks=names("stack"),
         precisions=names("precision"),
         phases=tuple(sorted({"inference" if p == "inference" else "training" for p in models["phase"].astype(str)})),

@@ -50,9 +50,15 @@ def row_group(frame: pd.DataFrame) -> np.ndarray:
     return np.where((frame["kind"] == "layer").to_numpy(), "layer", np.where(space, "search_space", "model"))
 
 
+def row_device_slugs(frame: pd.DataFrame) -> np.ndarray:
+    """``[rows]`` slugs; a device of one's own stands in the table as the file that describes it."""
+    device = pd.Categorical(frame["device"])
+    return np.array([get_device(name).slug for name in device.categories], object)[device.codes]
+
+
 def row_campaigns(frame: pd.DataFrame) -> np.ndarray:
     """``[rows]`` names of measurement campaigns: a source measures each device, and each search space, in one go."""
-    keys = frame[["source", "device", "family"]].astype(str)
+    keys = frame[["source", "family"]].astype(str).assign(device=row_device_slugs(frame))
     keys["family"] = keys["family"].where(keys["family"].isin(SEARCH_SPACES), "")
     number = keys.groupby(list(keys.columns)).ngroup().to_numpy()
     distinct = keys.assign(number=number).drop_duplicates("number").sort_values("number")
@@ -61,7 +67,7 @@ def row_campaigns(frame: pd.DataFrame) -> np.ndarray:
 
 
 def campaign_name(source: str, device: str, family: str) -> str:
-    """How the network knows a campaign."""
+    """How the network knows a campaign; ``device`` is a slug."""
     return f"{source}/{device}/{family}" if family in SEARCH_SPACES else f"{source}/{device}"
 
 
@@ -79,7 +85,7 @@ def row_conditions(frame: pd.DataFrame, campaigns: tuple[str, ...], devices: tup
     for name, numbers in values.items():
         column = pd.Categorical(frame[name])
         columns.append(np.array([numbers.get(category, 0) for category in column.categories])[column.codes])
-    for known, column in ((campaigns, row_campaigns(frame)), (devices, frame["device"])):
+    for known, column in ((campaigns, row_campaigns(frame)), (devices, row_device_slugs(frame))):
         numbers = {name: i + 1 for i, name in enumerate(known)}
         names, codes = np.unique(np.asarray(column).astype(str), return_inverse=True)
         columns.append(np.array([numbers.get(name, 0) for name in names], np.int64)[codes])
@@ -224,7 +230,7 @@ def _in_focus(frame: pd.DataFrame, group: np.ndarray, focus: Focus) -> np.ndarra
     What stacks differ by is learned from all devices. A stack that was measured in a phase on others alone would keep
     an effect that belongs to constants of long ago, if its rows were no longer drawn.
     """
-    on_device = frame["device"].isin({get_device(name).slug for name in focus.devices}).to_numpy()
+    on_device = np.isin(row_device_slugs(frame), [get_device(name).slug for name in focus.devices])
     kind = frame[["stack", "phase"]].astype(str).assign(group=group)
     covered = pd.Series(on_device).groupby([kind[name].to_numpy() for name in kind]).transform("any").to_numpy()
     return on_device | ~covered

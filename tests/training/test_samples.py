@@ -5,6 +5,7 @@ import pytest
 import torch
 
 from gnnperf.conditions import Stack
+from gnnperf.devices import get_device
 from gnnperf.errors import DeviceError
 from gnnperf.training.config import BatchMix, Focus
 from gnnperf.training.fit import UNLABELLED, unlabelled_graphs
@@ -13,6 +14,8 @@ from gnnperf.training.samples import (
     campaign_name,
     own_level_campaigns,
     row_campaigns,
+    row_conditions,
+    row_device_slugs,
     row_group,
     row_networks,
 )
@@ -149,3 +152,15 @@ def test_a_search_space_is_a_campaign_of_its_own(tiny_dataset):
     assert row_campaigns(frame).tolist() == ["help/1080ti/fbnet", "help/1080ti/nasbench201", "help/1080ti"]
     named = [campaign_name(row.source, row.device, row.family) for row in frame.itertuples()]
     assert row_campaigns(frame).tolist() == named
+
+
+def test_a_device_of_ones_own_is_known_by_its_slug_and_not_by_its_file(tiny_dataset, tmp_path):
+    path = tmp_path / "mine.yaml"
+    path.write_text("name: My GPU\nbase: 1080ti\nclock_mhz: 1700\n", encoding="utf-8")
+    frame = tiny_dataset.frame.iloc[:2].copy()
+    frame["device"] = [str(path), "1080ti"]
+    slug = get_device(path).slug
+    assert str(tmp_path) not in slug
+    assert row_device_slugs(frame).tolist() == [slug, "1080ti"]
+    assert row_conditions(frame, tuple(row_campaigns(frame)), (slug, "1080ti"))[:, 5:].tolist() == [[1, 1], [2, 2]]
+    assert not any(str(tmp_path) in name for name in row_campaigns(frame))
