@@ -181,7 +181,7 @@ def test_a_training_step_takes_at_least_a_forward_pass(predictor, graphs, name, 
         for phase in (Phase.INFERENCE, Phase.FORWARD, Phase.BACKWARD, Phase.TRAINING)
     )
     assert (training >= forward).all() and (training >= backward).all() and (training >= inference).all()
-    assert (training <= 8 * inference).all()
+    assert (training <= 9 * inference).all()  # inference knows neither batch statistics nor gradients
 
 
 @pytest.mark.parametrize("batch", [1, 32])
