@@ -35,7 +35,7 @@ _HELD_OUT = 0.2
 PUBLISHED = {
     "justus2018": "up to 200 % on whole networks (as PerfNetV2's abstract has it)",
     "perfnetv2": "13.1 % on LeNet, AlexNet and VGG16, GTX 1080 Ti (abstract)",
-    "resperfnet": "8.4 % on LeNet, AlexNet and VGG16, GTX 1080 Ti, against sums of layers (abstract)",
+    "resperfnet": "8.4 % on LeNet, AlexNet and VGG16, GTX 1080 Ti (abstract; the truth there is sums of layers)",
     "cdmpp": "14.03 % across models and 10.85 % across devices (abstract)",
 }
 """What the authors report."""
