@@ -3,12 +3,23 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+
+import typer
 
 if TYPE_CHECKING:
     from gnnperf.datasets.dataset import Dataset
 
 DEFAULT_DATA = Path("gnnperf-data")
+TrainingDataOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--data",
+        envvar="GNNPERF_DATA",
+        help="Folder that `gnnperf data import` filled. Default: gnnperf-data, or the rows that ship with gnnperf where "
+        "the configuration asks for them.",
+    ),
+]
 
 
 def open_dataset(data: Path | None, *, published: bool) -> Dataset:

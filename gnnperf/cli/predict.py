@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from gnnperf import __version__
+from gnnperf.cli.condition_options import OptimizerOption, PrecisionOption, StackOption, WindowOption
 from gnnperf.cli.console import EXIT_FAILED, EXIT_USAGE, one_line_errors, print_error, stderr
 from gnnperf.cli.prediction_text import print_csv, print_json, print_prediction, print_table
 from gnnperf.cli.shape_options import DimOption, InputShapeOption, parse_dims, parse_input_shapes
@@ -85,17 +86,10 @@ def predict(
         ),
     ] = None,
     phase: Annotated[PhaseChoice, typer.Option(help="What to predict.")] = PhaseChoice.INFERENCE,
-    precision: Annotated[Precision, typer.Option(help="Number format.")] = Precision.FP32,
-    stack: Annotated[
-        Stack, typer.Option(metavar="STACK", help=f"Framework that would run the network: {', '.join(Stack)}.")
-    ] = Stack.PYTORCH,
-    window: Annotated[
-        Window, typer.Option(metavar="WINDOW", help=f"What the timed window includes: {', '.join(Window)}.")
-    ] = Window.DEVICE,
-    optimizer: Annotated[
-        Optimizer,
-        typer.Option(metavar="OPTIMIZER", help=f"Update that a training step ends with: {', '.join(Optimizer)}."),
-    ] = Optimizer.SGD,
+    precision: PrecisionOption = Precision.FP32,
+    stack: StackOption = Stack.PYTORCH,
+    window: WindowOption = Window.DEVICE,
+    optimizer: OptimizerOption = Optimizer.SGD,
     dim: DimOption = None,
     input_shape: InputShapeOption = None,
     top: Annotated[int, typer.Option(min=0, help="How many of the slowest operators to list; 0: none.")] = 10,

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from gnnperf.cli.condition_options import OptimizerOption, PrecisionOption, StackOption, WindowOption
 from gnnperf.cli.console import one_line_errors, stderr, stdout
 from gnnperf.cli.shape_options import DimOption, InputShapeOption, parse_dims, parse_input_shapes
 from gnnperf.conditions import Conditions, Optimizer, Phase, Precision, Stack, Window
@@ -47,17 +48,10 @@ def sweep(
         int | None, typer.Option("--batch", "-b", min=1, help="Default: the file's own, 1 where it is free.")
     ] = None,
     phase: Annotated[Phase, typer.Option(help="What to predict.")] = Phase.INFERENCE,
-    precision: Annotated[Precision, typer.Option(help="Number format.")] = Precision.FP32,
-    stack: Annotated[
-        Stack, typer.Option(metavar="STACK", help=f"Framework that would run the network: {', '.join(Stack)}.")
-    ] = Stack.PYTORCH,
-    window: Annotated[
-        Window, typer.Option(metavar="WINDOW", help=f"What the timed window includes: {', '.join(Window)}.")
-    ] = Window.DEVICE,
-    optimizer: Annotated[
-        Optimizer,
-        typer.Option(metavar="OPTIMIZER", help=f"Update that a training step ends with: {', '.join(Optimizer)}."),
-    ] = Optimizer.SGD,
+    precision: PrecisionOption = Precision.FP32,
+    stack: StackOption = Stack.PYTORCH,
+    window: WindowOption = Window.DEVICE,
+    optimizer: OptimizerOption = Optimizer.SGD,
     dim: DimOption = None,
     input_shape: InputShapeOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON list, an object a device.")] = False,

@@ -9,7 +9,7 @@ import typer
 from rich.console import Console
 
 from gnnperf.cli.console import one_line_errors, stderr, stdout
-from gnnperf.cli.dataset_option import open_dataset
+from gnnperf.cli.dataset_option import TrainingDataOption, open_dataset
 
 if TYPE_CHECKING:
     from gnnperf.training.split import Split
@@ -27,14 +27,7 @@ Ctrl-C writes a checkpoint; the same command continues from it.
 
 def train(
     config: Annotated[Path, typer.Argument(help="YAML file; configs/ has some.")],
-    data: Annotated[
-        Path | None,
-        typer.Option(
-            envvar="GNNPERF_DATA",
-            help="Folder that `gnnperf data import` filled. Default: gnnperf-data, or the rows that ship with gnnperf "
-            "where the configuration asks for them.",
-        ),
-    ] = None,
+    data: TrainingDataOption = None,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Default: runs/NAME of the configuration.")
     ] = None,

@@ -12,7 +12,7 @@ from rich.console import Console
 
 from gnnperf.cli.benchmark_bar import BenchmarkBar
 from gnnperf.cli.console import one_line_errors, stderr, stdout
-from gnnperf.cli.dataset_option import open_dataset
+from gnnperf.cli.dataset_option import TrainingDataOption, open_dataset
 from gnnperf.tuning.options import Aim, PrunerName
 
 if TYPE_CHECKING:
@@ -44,14 +44,7 @@ _TRIAL, _STUDY, _COMPARISON = "What a trial is", "The study", "Comparison"
 
 def tune(
     config: Annotated[Path, typer.Argument(help="YAML file whose values are searched from; it is trial 0.")],
-    data: Annotated[
-        Path | None,
-        typer.Option(
-            envvar="GNNPERF_DATA",
-            help="Folder that `gnnperf data import` filled. Default: gnnperf-data, or the rows that ship with gnnperf "
-            "where the configuration asks for them.",
-        ),
-    ] = None,
+    data: TrainingDataOption = None,
     trials: Annotated[
         int, typer.Option(min=1, help="In total, by all processes and runs; pruned ones count, failed ones do not.")
     ] = 60,
