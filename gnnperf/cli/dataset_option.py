@@ -16,8 +16,8 @@ TrainingDataOption = Annotated[
     typer.Option(
         "--data",
         envvar="GNNPERF_DATA",
-        help="Folder that `gnnperf data import` filled. Default: gnnperf-data, or the rows that ship with gnnperf where "
-        "the configuration asks for them.",
+        help="Folder that `gnnperf data import` filled. Default: gnnperf-data, or the rows that ship with gnnperf "
+        "where the configuration asks for them.",
     ),
 ]
 
