@@ -89,8 +89,8 @@ class NetworkConfig:
         launches: whether host time is modelled; without, a latency is device time alone.
         local_bound: largest log correction from the operator alone.
         context_bound: largest log correction from the context.
-        campaigns: measurement campaigns (a source on a machine, or in a search space), which have an effect of their own
-            beside the stack's.
+        campaigns: measurement campaigns (a source on a machine, or in a search space); each has an effect beside
+            the stack's.
         own_level_campaigns: those among them that measured layers and search spaces alone.
         devices: slugs of measured devices, which have an effect of their own too.
     """
