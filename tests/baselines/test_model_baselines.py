@@ -92,7 +92,7 @@ def test_small_networks_wait_for_launches():
 def test_a_batch_between_those_seen_is_predicted(name, limit, measured):
     rows, store = measured
     baseline = BASELINES[name]()
-    baseline.epochs = 30
+    baseline.epochs = 20
     baseline.fit(rows[rows["batch"] != 4], store)
     errors = [
         baseline.predict(store[row.graph_key].at_batch(4), get_device(row.device), 4, Phase(row.phase)) / row.latency_ms
