@@ -17,10 +17,10 @@ from pathlib import Path
 import pandas as pd
 
 from gnnperf.datasets.dataset import Dataset
+from gnnperf.datasets.splits import SEARCH_SPACES
 from gnnperf.evaluation.protocols.families import HEADLINE, family_folds
 from gnnperf.evaluation.protocols.run import run_folds
 from gnnperf.training.config import TrainingConfig
-from gnnperf.training.samples import SEARCH_SPACES
 
 DEVICE = "1080ti"
 STEPS = 500

@@ -11,6 +11,7 @@ import pandas as pd
 
 from gnnperf.datasets.dataset import Dataset
 from gnnperf.datasets.graph_building import build_arrays
+from gnnperf.datasets.splits import SEARCH_SPACES
 from gnnperf.devices import get_device
 from gnnperf.errors import DataError, GnnperfError
 from gnnperf.evaluation.conformal import Scores, TooFewFolds, fit_intervals
@@ -28,7 +29,7 @@ from gnnperf.training.measured import (
     spread_networks,
 )
 from gnnperf.training.predictor_files import read_config, training_domain
-from gnnperf.training.samples import SEARCH_SPACES, conditions_of
+from gnnperf.training.samples import conditions_of
 from gnnperf.training.split import split_rows
 
 COLUMNS = ("fold", "model", "family", "device", "stack", "precision", "phase", "window", "optimizer", "batch",

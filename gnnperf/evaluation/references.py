@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 
 from gnnperf.baselines.operator_counts import OperatorCountRegression
+from gnnperf.baselines.phases import FORWARD_PASSES
 from gnnperf.baselines.work_regression import WorkRegression
 from gnnperf.conditions import Precision
 from gnnperf.datasets.dataset import Dataset
@@ -17,8 +18,6 @@ from gnnperf.training.samples import graph_tensors, row_conditions, row_devices,
 _CHUNK = 64
 LEAST_ROWS = 5  # below, a linear model is not worth its name
 _MOST_OPERATOR_COUNT_ROWS = 4000  # thousands of graphs determine some fifty operators of a search space
-# Forward passes that a phase is worth: gradients of inputs and of weights cost about a forward pass each.
-_PASSES = {"inference": 1.0, "forward": 1.0, "backward": 2.0, "training": 3.0}
 
 
 def row_graphs(frame: pd.DataFrame, dataset: Dataset) -> list[GraphArrays]:
@@ -30,7 +29,7 @@ def roofline_latencies(frame: pd.DataFrame, dataset: Dataset) -> np.ndarray:
     """``[rows]`` ms by peak and bandwidth alone; a backward pass counts as two forward passes."""
     return np.array(
         [
-            graph_roofline_ms(graph, get_device(row.device), Precision(row.precision)) * _PASSES[row.phase]
+            graph_roofline_ms(graph, get_device(row.device), Precision(row.precision)) * FORWARD_PASSES[row.phase]
             for graph, row in zip(row_graphs(frame, dataset), frame.itertuples(index=False), strict=True)
         ]
     )

@@ -12,12 +12,11 @@ from torch.utils.data import Dataset as TorchDataset
 
 from gnnperf.conditions import Conditions, Optimizer, Phase, Precision, Stack, Window
 from gnnperf.datasets.graph_store import GraphStore
+from gnnperf.datasets.splits import SEARCH_SPACES
 from gnnperf.devices import get_device
 from gnnperf.devices.features import device_features
 from gnnperf.graph import GraphArrays, collate
 from gnnperf.training.config import BatchMix, Focus
-
-SEARCH_SPACES = ("nasbench201", "fbnet", "ofa")
 
 
 class Step(NamedTuple):

@@ -9,11 +9,10 @@ import numpy as np
 import pandas as pd
 
 from gnnperf import zoo
-from gnnperf.datasets.splits import split_by_family, split_by_graph
+from gnnperf.datasets.splits import SEARCH_SPACES, split_by_family, split_by_graph
 from gnnperf.devices import DeviceKind, get_device
 from gnnperf.errors import TrainingError
 from gnnperf.training.config import DataConfig
-from gnnperf.training.samples import SEARCH_SPACES
 
 
 @dataclass

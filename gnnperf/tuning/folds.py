@@ -5,11 +5,10 @@ from __future__ import annotations
 import pandas as pd
 
 from gnnperf.conditions import Phase, Precision
-from gnnperf.datasets.splits import HEADLINE_FAMILIES
+from gnnperf.datasets.splits import HEADLINE_FAMILIES, SEARCH_SPACES
 from gnnperf.errors import DataError
 from gnnperf.evaluation.protocols.folds import Fold, to_score, whole_models, without_families
 from gnnperf.training.config import TrainingConfig
-from gnnperf.training.samples import SEARCH_SPACES
 
 _LEAST_ROWS = 20  # of a family with a fold of its own
 SCORED_PHASES = (Phase.INFERENCE, Phase.TRAINING)

@@ -1,8 +1,7 @@
 import pytest
 
-from gnnperf.datasets.splits import HEADLINE_FAMILIES
+from gnnperf.datasets.splits import HEADLINE_FAMILIES, SEARCH_SPACES
 from gnnperf.errors import DataError
-from gnnperf.training.samples import SEARCH_SPACES
 from gnnperf.tuning.folds import narrowed, validation_folds
 
 

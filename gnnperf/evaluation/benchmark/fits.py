@@ -49,10 +49,12 @@ def run_fits(
     """
     from joblib import Parallel, delayed
 
+    if not fits:
+        return
     if progress:
         progress.start([fit.name for fit in fits])
     try:
-        parallel = Parallel(n_jobs=min(jobs, max(1, len(fits))), return_as="generator_unordered")
+        parallel = Parallel(n_jobs=min(jobs, len(fits)), return_as="generator_unordered")
         for position, predicted in parallel(delayed(_run)(position, fit) for position, fit in enumerate(fits)):
             if progress:
                 progress.done(fits[position].name)
@@ -62,8 +64,13 @@ def run_fits(
             progress.stop()
 
 
-def _run(position: int, fit: Fit) -> tuple[int, np.ndarray | GnnperfError]:
+def attempt(fit: Fit) -> np.ndarray | GnnperfError:
+    """``[rows]`` ms, or why there are none."""
     try:
-        return position, fit.predict()
+        return fit.predict()
     except GnnperfError as error:
-        return position, error
+        return error
+
+
+def _run(position: int, fit: Fit) -> tuple[int, np.ndarray | GnnperfError]:
+    return position, attempt(fit)

@@ -11,7 +11,7 @@ import pandas as pd
 
 from gnnperf.datasets.dataset import Dataset
 from gnnperf.errors import GnnperfError
-from gnnperf.evaluation.benchmark.fits import BenchmarkProgress, Fit, run_fits
+from gnnperf.evaluation.benchmark.fits import BenchmarkProgress, Fit, attempt, run_fits
 from gnnperf.evaluation.benchmark.method import Method
 from gnnperf.evaluation.benchmark.prediction_cache import PredictionCache
 from gnnperf.evaluation.benchmark.result import Benchmark
@@ -49,21 +49,28 @@ def run_benchmark(
         DataError: the cache cannot be written.
     """
     scored = truth.frame.assign(**{method.name: np.nan for method in methods})
-    missing, waiting = {}, []
-    for task in (task for method in methods for task in _tasks(method, truth.frame)):
-        known = cache.find(task.key, task.identity, task.rows) if task.identity else None
-        if known is None:
-            waiting.append(task)
+    missing: dict[tuple[str, str], str] = {}
+
+    def done(task: _Task, predicted: np.ndarray | GnnperfError) -> None:
+        if isinstance(predicted, GnnperfError):
+            missing.update({(task.method.name, fold): str(predicted) for fold in task.folds})
         else:
-            scored.loc[task.rows.index, task.method.name] = known
-    fits = [Fit(task.key, partial(task.method.predict, task.folds[0], task.rows, truth.graphs)) for task in waiting]
+            scored.loc[task.rows.index, task.method.name] = predicted
+
+    waiting, fits = [], []
+    for task in (task for method in methods for task in _tasks(method, truth.frame)):
+        fit = Fit(task.key, partial(task.method.predict, task.folds[0], task.rows, truth.graphs))
+        if task.identity is None:
+            done(task, attempt(fit))
+        elif (known := cache.find(task.key, task.identity, task.rows)) is not None:
+            done(task, known)
+        else:
+            waiting.append(task)
+            fits.append(fit)
     for position, predicted in run_fits(fits, jobs, progress):
         task = waiting[position]
-        if isinstance(predicted, GnnperfError):
-            missing |= {(task.method.name, fold): str(predicted) for fold in task.folds}
-            continue
-        scored.loc[task.rows.index, task.method.name] = predicted
-        if task.identity:
+        done(task, predicted)
+        if not isinstance(predicted, GnnperfError):
             cache.keep(task.key, task.identity, task.rows, predicted)
     return Benchmark(scored, tuple(methods), missing)
 

@@ -6,10 +6,9 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from gnnperf.datasets.splits import HEADLINE_FAMILIES, sample_models
+from gnnperf.datasets.splits import HEADLINE_FAMILIES, SEARCH_SPACES, sample_models
 from gnnperf.errors import DataError
 from gnnperf.training.config import Focus, TrainingConfig
-from gnnperf.training.samples import SEARCH_SPACES
 from gnnperf.training.split import Split, split_rows
 
 _NETWORKS = 600  # that are scored of a family, at each of its batch sizes; more only narrow the figure

@@ -3,11 +3,10 @@
 import pandas as pd
 import pytest
 
-from gnnperf.datasets.splits import HEADLINE_FAMILIES
+from gnnperf.datasets.splits import HEADLINE_FAMILIES, SEARCH_SPACES
 from gnnperf.errors import DataError
 from gnnperf.evaluation.protocols import PROTOCOLS
 from gnnperf.evaluation.protocols.families import HEADLINE
-from gnnperf.training.samples import SEARCH_SPACES
 
 
 @pytest.fixture
