@@ -9,6 +9,7 @@ from typer.testing import CliRunner
 from gnnperf.cli.main import app
 from gnnperf.evaluation.metrics import summarise
 
+ENDINGS = {"csv": "csv", "markdown": "md", "plot": "png"}
 FAST = "gnnperf,gnnperf-untold,roofline"
 
 
@@ -19,7 +20,7 @@ def run(*arguments):
 @pytest.fixture(scope="module")
 def found(tmp_path_factory):
     folder = tmp_path_factory.mktemp("benchmark")
-    files = {name: folder / f"benchmark.{name}" for name in ("csv", "markdown", "plot")}
+    files = {name: folder / f"benchmark.{ending}" for name, ending in ENDINGS.items()}
     options = [argument for name, path in files.items() for argument in (f"--{name}", path)]
     result = run("--only", FAST, "--cache", folder / "cache", "--json", *options)
     assert result.exit_code == 0, result.output

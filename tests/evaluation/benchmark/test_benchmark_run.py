@@ -67,6 +67,11 @@ def test_processes_give_what_one_gives(end_to_end, tmp_path):
     assert two.rows.equals(alone.rows)
 
 
+def test_what_is_not_fitted_is_not_kept(end_to_end, tmp_path):
+    result = run_benchmark([Constant(key=None)], end_to_end, PredictionCache(tmp_path), jobs=2)
+    assert (result.rows["constant"] == 10).all() and not list(tmp_path.iterdir())
+
+
 def test_progress_is_told_what_is_to_come_and_what_is_done(end_to_end, tmp_path):
     class Progress:
         calls = []
