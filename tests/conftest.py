@@ -1,5 +1,6 @@
 """Fixtures for every test."""
 
+import signal
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,13 @@ SHARED = Path(__file__).resolve().parents[2] / "shared"
 def _without_graph_cache(monkeypatch):
     """No test reads or writes the user's cache of graphs."""
     monkeypatch.setenv("GNNPERF_CACHE", "off")
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _with_ctrl_c():
+    """A shell that starts tests in the background makes them, and what they start, deaf to Ctrl-C, which some test."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture
