@@ -69,7 +69,8 @@ def read_structure(source: str | Path | bytes) -> bytes:
     try:
         return strip_model(source) if isinstance(source, bytes) else _strip_file(source)
     except (DecodeError, MemoryError) as error:
-        raise _damaged(_label(source), error) from None
+        damage = _damaged(_label(source), error)
+    raise damage  # not above, as its context would then keep the file mapped
 
 
 def _label(source: str | Path | bytes) -> str:
@@ -91,9 +92,9 @@ def _strip_file(path: str | Path) -> bytes:
             raise ModelFileError(f"'{path}' is not a regular file: give an ONNX file")
         if not status.st_size:
             raise ModelFileError(f"'{path}' is empty")
-        with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
-            with memoryview(content) as view:
-                return strip_model(view)
+        with path.open("rb") as file:
+            # Not closed here: an error's traceback holds pieces of it. It goes with its last user.
+            return strip_model(memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)))
     except FileNotFoundError:
         raise ModelFileError(f"there is no file '{path}'") from None
     except (OSError, ValueError) as error:

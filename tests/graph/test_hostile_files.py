@@ -246,6 +246,15 @@ def test_branches_nested_ten_thousand_deep_are_refused():
         read_graph(field(7, graph + field(12, field(1, b"y"))))
 
 
+def test_damage_deep_inside_a_file_is_one_error(tmp_path):
+    """An error's traceback holds on to pieces of the mapped file."""
+    whole = field(1, field(2, b"y") + field(4, b"Relu")) + field(5, field(9, b"z" * 100_000))
+    path = tmp_path / "damaged.onnx"
+    path.write_bytes(field(7, whole + field(5, b"\x0f" * 100_000)))
+    with pytest.raises(ModelFileError, match=r"damaged\.onnx' is not an ONNX file, or is damaged"):
+        read_graph(path)
+
+
 @pytest.mark.parametrize("place", ["weight", "input", "constant", "reshape", "kernel"])
 def test_thousands_of_dimensions_are_not_multiplied(place):
     """Their product has millions of digits."""
