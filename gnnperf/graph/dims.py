@@ -101,6 +101,8 @@ def bind_dims(
     for name, given in input_shapes.items():
         for dim, size in zip(declared[name] or (), given, strict=False):
             if isinstance(dim, str):
+                if dims.get(dim, size) != size:
+                    raise ModelFileError(f"two sizes are asked for of dimension '{dim}': {dims[dim]} and {size}")
                 result.named[dim] = size
     pending = []
     for dim, kind in kinds.items():

@@ -87,6 +87,7 @@ def test_sums_of_dimensions():
         ({"input_shapes": {"x": (1, 3)}}, "4 dimensions"),
         ({"input_shapes": {"x": (1, 3, 0, 4)}}, "between 1 and"),
         ({"batch": 2, "input_shapes": {"x": (1, 3, 8, 8)}}, "two batch sizes"),
+        ({"dims": {"height": 9}, "input_shapes": {"x": (1, 3, 8, 8)}}, "two sizes .* 'height': 9 and 8"),
         ({"batch": 2**31 - 1, "dims": {"height": 2**31 - 1}}, "smaller dimensions"),
         ({"batch": 10**30}, "batch size"),
     ],
