@@ -76,9 +76,23 @@ def export_module(module: torch.nn.Module, example_inputs: Any) -> onnx.ModelPro
                     f"exporting {type(module).__name__} needs {error.name}: pip install 'gnnperf[train]'"
                 ) from None
             except Exception as error:
+                _check_that_it_runs(module, arguments)
                 raise ModelFileError(
-                    f"{type(module).__name__} cannot be exported by torch.onnx.export ({_first_line(error)})"
+                    f"{type(module).__name__} cannot be exported by torch.onnx.export ({_first_line(_origin(error))})"
                 ) from None
+
+
+def _check_that_it_runs(module: torch.nn.Module, arguments: tuple) -> None:
+    """Say what is wrong with a module or its inputs in its own words rather than the exporter's."""
+    keywords = {}
+    if arguments and isinstance(arguments[-1], dict):  # as the exporter has it
+        *arguments, keywords = arguments
+    try:
+        module(*arguments, **keywords)
+    except Exception as error:
+        raise ModelFileError(
+            f"{type(module).__name__} does not run on its example inputs: {type(error).__name__}: {_first_line(error)}"
+        ) from None
 
 
 def _by_tracing(module: torch.nn.Module, arguments: tuple) -> onnx.ModelProto:
@@ -184,6 +198,13 @@ def load_module(spec: str) -> tuple[torch.nn.Module, Any]:
             f"'{spec}' has to return a torch.nn.Module and its example inputs, not {_described(result)}"
         )
     return result
+
+
+def _origin(error: BaseException) -> BaseException:
+    """The error that others were made of."""
+    while error.__cause__ is not None:
+        error = error.__cause__
+    return error
 
 
 def _first_line(error: Exception) -> str:

@@ -195,10 +195,30 @@ class Refuses(nn.Module):
 
 
 def test_a_module_that_cannot_be_exported_is_one_line(capfd, monkeypatch):
+    def fail(module, arguments):
+        raise RuntimeError("\x1b[96mThis is step 1/3\x1b[0m\nNext steps:") from ValueError("no such operator\nat all")
+
+    monkeypatch.setattr(from_torch, "_by_tracing", fail)
+    monkeypatch.setattr(from_torch, "_by_capture", fail)
+    with pytest.raises(ModelFileError) as error:
+        export_module(nn.Linear(1, 1), torch.zeros(1))
+    assert str(error.value) == "Linear cannot be exported by torch.onnx.export (no such operator)"
+    assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize(
+    ("module", "inputs", "message"),
+    [
+        (Refuses(), torch.zeros(1), "Refuses does not run on its example inputs: ValueError: not today"),
+        (nn.Linear(4, 4), torch.zeros(1, 5), "Linear does not run on its example inputs: RuntimeError: mat1 and mat2"),
+        (nn.Linear(4, 4), {"inputs": torch.zeros(1, 4)}, "unexpected keyword argument 'inputs'"),
+    ],
+)
+def test_a_module_that_does_not_run_says_why_in_one_line(module, inputs, message, capfd, monkeypatch):
     monkeypatch.setattr(from_torch, "_by_capture", lambda module, arguments: module(*arguments))  # which takes seconds
-    with pytest.raises(ModelFileError, match=r"Refuses cannot be exported by torch\.onnx\.export") as error:
-        export_module(Refuses(), torch.zeros(1))
-    assert "\n" not in str(error.value)
+    with pytest.raises(ModelFileError) as error:
+        export_module(module, inputs)
+    assert message in str(error.value) and "\n" not in str(error.value)
     assert capfd.readouterr() == ("", "")  # nor does the exporter say anything
 
 
