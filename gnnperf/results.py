@@ -54,8 +54,7 @@ class ResultsFile:
         # A Parquet file is unreadable until it is complete: its rows gather in a file that can be appended to.
         self._lines = self.path.with_name(f".{self.path.name}.rows.jsonl") if self.format == ".parquet" else self.path
         try:
-            self._check_run(run, overwrite)
-            self._stream = self._open(overwrite)
+            self._stream = self._open(self._check_run(run, overwrite), overwrite)
         except OSError as error:
             raise ResultsError(f"'{path}' cannot be written: {error.strerror or error}") from None
 
@@ -90,7 +89,8 @@ class ResultsFile:
         if error is not None:
             self.failed.add(name)
 
-    def _check_run(self, run: dict[str, Any], overwrite: bool) -> None:
+    def _check_run(self, run: dict[str, Any], overwrite: bool) -> bytes | None:
+        """What has to be written beside the table; None where it is there already."""
         run = json.loads(json.dumps(run))
         exists = self.path.exists() or self._lines.exists()
         if exists and not overwrite:
@@ -108,14 +108,16 @@ class ResultsFile:
                     f"'{self.path}' was made with other options ({', '.join(differing)}): "
                     "give another name, or --overwrite"
                 )
-            return
-        write_whole(self._about, (json.dumps(run, indent=2) + "\n").encode())
+            return None
+        return (json.dumps(run, indent=2) + "\n").encode()
 
-    def _open(self, overwrite: bool) -> BinaryIO:
+    def _open(self, about: bytes | None, overwrite: bool) -> BinaryIO:
         if self.format == ".parquet" and self.path.exists() and not self._lines.exists() and not overwrite:
             self._back_from_parquet()
         stream = self._lines.open("ab+")
         _lock(stream, self.path)
+        if about is not None:  # not earlier: it would describe another run's table
+            write_whole(self._about, about)
         if overwrite:
             stream.truncate(0)
         stream.seek(0)

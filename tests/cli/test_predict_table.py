@@ -153,8 +153,11 @@ def test_two_runs_do_not_write_the_same_table(folder, tmp_path):
     run(folder, "-o", table)
     with table.open("ab") as other:
         fcntl.flock(other, fcntl.LOCK_EX)
-        result = run(folder, "-o", table)
-    assert result.exit_code == 2 and "another run is writing" in result.stderr
+        about = (tmp_path / "out.csv.run.json").read_bytes()
+        for options in ((), ("-d", "v100", "--overwrite")):
+            result = run(folder, "-o", table, *options)
+            assert result.exit_code == 2 and "another run is writing" in result.stderr
+    assert (tmp_path / "out.csv.run.json").read_bytes() == about
 
 
 def test_processes_write_the_same_table(folder, tmp_path):
