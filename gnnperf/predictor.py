@@ -177,7 +177,7 @@ class Predictor:
 
     def predict_many(
         self,
-        sources: Iterable[Source],
+        sources: Source | Iterable[Source],
         *,
         device: str | Path | Device | Sequence[str | Path | Device] = "1080ti",
         batch: int | Sequence[int | None] | None = None,
@@ -197,7 +197,8 @@ class Predictor:
         What cannot be predicted is an outcome with an error, and the others go on.
 
         Args:
-            sources: paths of ONNX files, their bytes, ``onnx.ModelProto`` or :class:`OpGraph`; may be endless.
+            sources: paths of ONNX files, their bytes, ``onnx.ModelProto`` or :class:`OpGraph`; may be endless. A path
+                is one source.
             device: one, or several that are all predicted.
             batch: one, or several; an :class:`OpGraph` takes None alone.
             phase: one, or several.
@@ -217,6 +218,10 @@ class Predictor:
         """
         from gnnperf.many import Request, predict_many
 
+        if not jobs:
+            raise GnnperfError("jobs has to be at least 1, or -1 for all cores")
+        if isinstance(sources, str | Path | bytes):
+            sources = [sources]
         devices = [device] if isinstance(device, str | Path | Device) else device
         phases = [phase] if isinstance(phase, str) else phase
         conditions = [_make_conditions(part, precision, stack, window, optimizer) for part in phases]

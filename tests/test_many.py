@@ -136,6 +136,16 @@ def test_processes_give_the_same_and_outlive_what_kills_one(predictor, files, mo
     np.testing.assert_allclose(latencies(outcomes[:5] + outcomes[6:]), plain, rtol=1e-4)
 
 
+def test_a_path_is_one_source(predictor, files):
+    (outcome,) = predictor.predict_many(str(files[0]))
+    assert outcome.error is None and len(outcome.predictions) == 1
+
+
+def test_no_jobs_at_all_are_refused(predictor, files):
+    with pytest.raises(GnnperfError, match="jobs"):
+        predictor.predict_many(files, jobs=0)
+
+
 def test_without_joblib_more_jobs_are_one_line(predictor, files, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "joblib", None)
     with pytest.raises(GnnperfError, match="needs joblib"):
