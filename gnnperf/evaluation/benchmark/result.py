@@ -39,13 +39,13 @@ class Benchmark:
     notes: list[str] = field(default_factory=list)
 
     def parts(self) -> list[tuple[Truth, str, pd.DataFrame]]:
-        """The rows by truth and phase; what there is none of is left out."""
+        """The rows by truth and phase; where there are none, or no method says anything, is left out."""
         found = [
             (truth, phase, self.rows[(self.rows["truth"] == truth) & (self.rows["phase"] == phase)])
             for truth in Truth
             for phase in PHASES
         ]
-        return [(truth, phase, rows) for truth, phase, rows in found if len(rows)]
+        return [(truth, phase, rows) for truth, phase, rows in found if self.predicting(rows)]
 
     def predicting(self, rows: pd.DataFrame) -> list[Method]:
         """Methods that say something of one of the rows."""

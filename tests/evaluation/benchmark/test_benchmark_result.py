@@ -46,6 +46,11 @@ def test_errors_are_over_the_rows_that_a_method_says_something_of(result):
     assert MEAN_OF_THREE not in summary["other"] and "lenet" not in summary["other"]
 
 
+def test_a_part_of_which_no_method_says_anything_is_left_out(result):
+    result.rows.loc[result.rows["truth"] == Truth.LAYER_SUM, ["gnnperf", "other"]] = np.nan
+    assert [truth for truth, _, _ in result.parts()] == [Truth.END_TO_END]
+
+
 def test_json_holds_every_row_with_its_source_and_both_truths(result):
     found = result.to_dict()
     assert [(part["truth"], part["phase"]) for part in found["parts"]] == [(str(t), "inference") for t in Truth]
