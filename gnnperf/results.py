@@ -92,7 +92,8 @@ class ResultsFile:
     def _check_run(self, run: dict[str, Any], overwrite: bool) -> bytes | None:
         """What has to be written beside the table; None where it is there already."""
         run = json.loads(json.dumps(run))
-        exists = self.path.exists() or self._lines.exists()
+        # A run that has just begun has an empty file, and is found by its lock.
+        exists = any(path.exists() and path.stat().st_size for path in (self.path, self._lines))
         if exists and not overwrite:
             try:
                 before = json.loads(self._about.read_text(encoding="utf-8"))

@@ -160,6 +160,15 @@ def test_two_runs_do_not_write_the_same_table(folder, tmp_path):
     assert (tmp_path / "out.csv.run.json").read_bytes() == about
 
 
+def test_a_run_that_has_just_begun_is_another_run(folder, tmp_path):
+    fcntl = pytest.importorskip("fcntl", reason="files are locked on Unix alone")
+    with (tmp_path / "out.csv").open("ab") as other:
+        fcntl.flock(other, fcntl.LOCK_EX)
+        result = run(folder, "-o", tmp_path / "out.csv")
+        assert result.exit_code == 2 and "another run is writing" in result.stderr
+    assert run(folder / "a.onnx", "-o", tmp_path / "out.csv").exit_code == 0
+
+
 def test_processes_write_the_same_table(folder, tmp_path):
     pytest.importorskip("joblib", reason="needs joblib")
     one, two = tmp_path / "one.csv", tmp_path / "two.csv"
