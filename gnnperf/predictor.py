@@ -86,6 +86,7 @@ class Predictor:
             calibration = Intervals.from_dict(description["intervals"]) if "intervals" in description else None
         except (ValueError, KeyError, TypeError) as error:
             raise _no_predictor(folder, error) from None
+        onnxruntime.disable_telemetry_events()  # it would write into the user's home folder
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = 1
         options.log_severity_level = 3

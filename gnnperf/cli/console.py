@@ -42,7 +42,7 @@ def print_error(message: str) -> None:
 
 @contextmanager
 def one_line_errors(exit_code: int = EXIT_FAILED) -> Iterator[None]:
-    """Turn a :class:`GnnperfError`, a missing extra or Ctrl-C into one line and an exit code instead of a traceback."""
+    """Turn a :class:`GnnperfError`, a missing extra, a full disk or Ctrl-C into one line and an exit code."""
     try:
         yield
     except GnnperfError as error:
@@ -52,6 +52,11 @@ def one_line_errors(exit_code: int = EXIT_FAILED) -> Iterator[None]:
         if (error.name or "gnnperf").startswith("gnnperf"):
             raise  # a defect of ours, not an extra that was left out
         print_error(f"this command needs {error.name}, which predicting does not: pip install 'gnnperf[train]'")
+        raise typer.Exit(exit_code) from None
+    except BrokenPipeError:
+        raise  # who reads the output has had enough; typer ends the command
+    except OSError as error:  # the disk is full, the folder is gone
+        print_error(f"cannot write {error.filename or 'the output'}: {error.strerror or error}")
         raise typer.Exit(exit_code) from None
     except KeyboardInterrupt:
         stderr.print("interrupted")

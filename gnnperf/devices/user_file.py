@@ -12,7 +12,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from gnnperf.devices.correction import split_correction
 from gnnperf.devices.device import Device, DeviceKind
 from gnnperf.devices.flat_yaml import read_flat_yaml
-from gnnperf.devices.registry import known_device
+from gnnperf.devices.registry import known_device, list_devices
 from gnnperf.errors import DeviceError
 
 # FP32 lanes of one SM by compute capability (NVIDIA CUDA programming guide); the longer key counts.
@@ -121,7 +121,10 @@ def read_device_file(path: Path) -> Device:
         _require(fields, path)
     device = _scaled(fields, base) if base else _completed(fields)
     _check_consistency(device, path)
-    return replace(device, slug=_slug(fields.name), source=f"user file {path.name}", correction=correction)
+    slug = _slug(fields.name)
+    if any(slug == known.slug for known in list_devices()):
+        slug += "-described"  # a registered device is another, whose measurements say nothing of this one
+    return replace(device, slug=slug, source=f"user file {path.name}", correction=correction)
 
 
 def vary(base: Device, values: dict[str, float]) -> Device:

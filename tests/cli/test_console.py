@@ -1,5 +1,6 @@
 """Text from a stranger's file reaches the terminal as text only; what a user can mend is one line."""
 
+import errno
 import io
 
 import pytest
@@ -41,3 +42,12 @@ def test_a_missing_extra_is_one_line_that_says_what_to_install(capsys):
 def test_a_missing_module_of_our_own_is_a_defect_and_stays_one():
     with pytest.raises(ModuleNotFoundError), one_line_errors():
         raise ModuleNotFoundError("No module named 'gnnperf.absent'", name="gnnperf.absent")
+
+
+def test_a_full_disk_is_one_line_and_a_closed_pipe_is_left_to_typer(capsys):
+    with pytest.raises(typer.Exit) as stopped, one_line_errors():
+        raise OSError(errno.ENOSPC, "No space left on device")
+    assert stopped.value.exit_code == 1
+    assert capsys.readouterr().err == "error: cannot write the output: No space left on device\n"
+    with pytest.raises(BrokenPipeError), one_line_errors():
+        raise BrokenPipeError(errno.EPIPE, "Broken pipe")

@@ -148,3 +148,11 @@ def test_a_pipe_is_not_waited_for(tmp_path):
     os.mkfifo(path)
     with pytest.raises(DeviceError, match="pipe"):
         get_device(path)
+
+
+def test_a_description_by_the_name_of_a_registered_device_is_told_apart_from_it(tmp_path):
+    path = tmp_path / "mine.yaml"
+    path.write_text("name: 1080ti\nbase: 1080ti\nclock_mhz: 300\n", encoding="utf-8")
+    device = get_device(path)
+    assert (device.slug, device.base) == ("1080ti-described", "1080ti")
+    assert get_device("1080ti").slug == "1080ti"
