@@ -171,6 +171,20 @@ def _hides_a_graph(operator: Operator, node: Node) -> bool:
     return node.op_class == OpClass.OTHER and any(a.HasField("g") or a.graphs for a in operator.node.attribute)
 
 
+def _contradiction(operator: Operator) -> str | None:
+    """Why the operator cannot run on these shapes, where that is plain to see."""
+    source, weight = operator.input_shape(0), operator.input_shape(1)
+    label = f"{operator.op} '{operator.node.name or operator.outputs[0].name}'"
+    if operator.op == "Conv" and source and weight and len(source) > 1 and len(weight) > 1:
+        wanted = weight[1] * operator.attributes.get("group", 1)
+        if source[1] != wanted:
+            return f"{label} cannot run: its input has {source[1]} channels, its weights are for {wanted}"
+    window = operator.op in ("Conv", "MaxPool", "AveragePool", "LpPool")
+    if window and operator.output_shape and source and 0 in operator.output_shape and 0 not in source:
+        return f"{label} cannot run: its kernel is larger than its input of {'x'.join(map(str, source))}"
+    return None
+
+
 def _shape_warnings(graph: OpGraph, bound: InputDims, traced: Trace) -> list[str]:
     warnings = []
     guesses = [f"{dim} = {size}" for dim, size in graph.assumptions.items() if bound.kinds[dim] != "batch"]
@@ -187,6 +201,9 @@ def _shape_warnings(graph: OpGraph, bound: InputDims, traced: Trace) -> list[str
         opaque = {op.op for op, node in zip(traced.operators, graph.nodes, strict=True) if _hides_a_graph(op, node)}
         if opaque:
             warnings.append(f"the networks inside {', '.join(sorted(opaque))} are not counted")
+    impossible = next(filter(None, map(_contradiction, traced.operators)), None)
+    if impossible:
+        warnings.append(f"{impossible}: the file or the shapes given are wrong, and so is the figure")
     if not graph.nodes:
         warnings.append("the network computes nothing: all its operators fold into constants")
     return warnings
