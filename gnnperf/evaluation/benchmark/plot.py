@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 
 from gnnperf.errors import GnnperfError
 from gnnperf.evaluation.benchmark.markdown import label, title
@@ -72,6 +73,7 @@ def plot_benchmark(result: Benchmark, path: Path) -> None:
         plt.close(figure)
 
 
-def _mape(rows, method: str) -> str:
+def _mape(rows: pd.DataFrame, method: str) -> str:
     known = rows[rows[method].notna()]
-    return f"{summarise(known[method], known['latency_ms']).mape:.0%}"
+    mape = summarise(known[method], known["latency_ms"]).mape
+    return f"{mape:.0%}" if mape < 10 else "> 1000%"
