@@ -1,5 +1,9 @@
-"""Processes that share a study, one of which is killed; Ctrl-C; a process that was asleep."""
+"""Processes that share a study, one of which is killed; Ctrl-C; a process that was asleep.
 
+A server's database is tried where GNNPERF_TEST_STORAGE names one, such as postgresql://postgres@127.0.0.1/empty.
+"""
+
+import os
 import signal
 import subprocess
 import sys
@@ -69,9 +73,16 @@ class Progress:
         self.waits += 1
 
 
-@pytest.mark.parametrize("name", ["study.db", "study.journal"])
-def test_two_processes_share_a_study_and_the_trial_of_a_killed_one_is_run_again(tmp_path, name):
-    where = str(tmp_path / name)
+@pytest.fixture(params=["study.db", "study.journal", "server"])
+def where(request, tmp_path):
+    if request.param != "server":
+        return str(tmp_path / request.param)
+    if not (url := os.environ.get("GNNPERF_TEST_STORAGE")):
+        pytest.skip("GNNPERF_TEST_STORAGE names no database to fill")
+    return url
+
+
+def test_two_processes_share_a_study_and_the_trial_of_a_killed_one_is_run_again(where):
     command = [sys.executable, "-W", "ignore", "-c", PROCESS, where, str(TRIALS)]
     doomed = subprocess.Popen([*command, "3"], stdout=subprocess.PIPE, text=True)
     survivor = subprocess.Popen([*command, "0"])
