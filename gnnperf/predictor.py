@@ -225,10 +225,14 @@ class Predictor:
             sources = [sources]
         devices = [device] if isinstance(device, str | Path | Device) else device
         phases = [phase] if isinstance(phase, str) else phase
+        batches = tuple(batch) if isinstance(batch, Sequence) else (batch,)
+        for name, values in (("device", devices), ("phase", phases), ("batch", batches)):
+            if not len(values):
+                raise GnnperfError(f"no {name} is given: there is nothing to predict")
         conditions = [_make_conditions(part, precision, stack, window, optimizer) for part in phases]
         request = Request(
             cases=tuple((get_device(target), part) for target in devices for part in conditions),
-            batches=tuple(batch) if isinstance(batch, Sequence) else (batch,),
+            batches=batches,
             dims=dims,
             input_shapes=input_shapes,
             top=top,

@@ -146,6 +146,12 @@ def test_no_jobs_at_all_are_refused(predictor, files):
         predictor.predict_many(files, jobs=0)
 
 
+@pytest.mark.parametrize("name", ["device", "phase", "batch"])
+def test_nothing_to_predict_is_refused(predictor, files, name):
+    with pytest.raises(GnnperfError, match=f"no {name} is given"):
+        predictor.predict_many(files, **{name: []})
+
+
 def test_without_joblib_more_jobs_are_one_line(predictor, files, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "joblib", None)
     with pytest.raises(GnnperfError, match="needs joblib"):
