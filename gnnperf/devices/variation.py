@@ -25,7 +25,7 @@ VARIABLES = (
     "pcie_gb_s",
 )
 """Figures of a device that a predicted latency depends on."""
-UNORDERED = ("tensor_fp16_tflops", "l2_mb", "pcie_gb_s")
+UNORDERED = ("tensor_fp16_tflops", "l2_mb")
 """Those among them of which more may be predicted to be slower."""
 MOST_POINTS = 10_000
 

@@ -67,9 +67,7 @@ _DEVICE_RATIOS = (
     ("peak_flops", "bandwidth_bytes_s", 20.0),
     ("tensor_flops", "peak_flops", 1.0),
     ("peak_fp32_flops", "peak_flops", 1.0),
-    ("pcie_bytes_s", "bandwidth_bytes_s", 0.03),
     ("cores", "sm_count", 100.0),
-    ("l2_bytes", "sm_count", 1e5),
 )
 
 
@@ -124,6 +122,7 @@ class Prediction:
         node_ms: ``[N]`` each operator's part of it.
         local: ``[N, 2]`` and context: ``[N, 2]``: the corrections of forward and backward, for regularisation.
         launch: ``[N]`` the correction of launch times, for the same.
+        state: ``[N, width]`` operator states after message passing.
     """
 
     latency_ms: Tensor
@@ -131,6 +130,7 @@ class Prediction:
     local: Tensor
     context: Tensor
     launch: Tensor
+    state: Tensor
 
 
 class _Work(NamedTuple):
@@ -303,7 +303,7 @@ class LatencyNetwork(nn.Module):
         if self.config.readout == "pooled":
             factor = self._pooled_factor(state, node_graph, num_graphs, device_input, stack, phase)
             latency_ms, node_ms = latency_ms * factor, node_ms * factor[node_graph]
-        return Prediction(latency_ms, node_ms, local, context, launch)
+        return Prediction(latency_ms, node_ms, local, context, launch, state)
 
     def _device_input(self, device: Tensor, precision: Tensor) -> Tensor:
         """``[G, D]`` logarithms of :data:`_DEVICE_RATIOS`, and the precision."""
