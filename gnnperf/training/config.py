@@ -95,6 +95,8 @@ class OptimisationConfig(_Section):
         campaign_dropout: chance that a whole network is predicted without its campaign's effect in a step.
         device_dropout: chance that a graph is predicted without the measured device's effect, as on an unknown device.
         focus: devices that the end of the training is about.
+        alignment_weight: strength of the pull of operator states in unlabelled graphs to those in measured networks
+            (:func:`gnnperf.nn.alignment.central_moment_discrepancy`).
     """
 
     steps: int = Field(6000, ge=1, le=10**9)
@@ -112,6 +114,7 @@ class OptimisationConfig(_Section):
     campaign_dropout: float = Field(0.2, ge=0, lt=1)
     device_dropout: float = Field(0.1, ge=0, lt=1)
     focus: Focus = Focus()
+    alignment_weight: float = Field(0.0, ge=0)
     batch: BatchMix = BatchMix()
     loss_weight: dict[Literal["model", "search_space", "layer"], NonNegativeFloat] = {
         "model": 1.0,

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from gnnperf.errors import TrainingError
+from gnnperf.nn.alignment import central_moment_discrepancy
 from gnnperf.nn.losses import LOSSES
 from gnnperf.nn.network import LatencyNetwork
 from gnnperf.training.config import OptimisationConfig
@@ -66,6 +67,8 @@ class LatencyModule(lightning.LightningModule):
             + config.physics_weight * self.network.physics_penalty()
             + config.effect_weight * (self.network.effects.penalty() + self._network_penalty())
         )
+        if config.alignment_weight:
+            total = total + config.alignment_weight * _alignment(predicted.state, step)
         with torch.no_grad():
             error = (predicted.latency_ms / step.latency_ms.clamp_min(1e-9) - 1).abs()[labelled & step.is_model]
             self.log("loss", loss, prog_bar=True)
@@ -106,3 +109,12 @@ class LatencyModule(lightning.LightningModule):
         )
         schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, config.steps)
         return {"optimizer": optimizer, "lr_scheduler": {"scheduler": schedule, "interval": "step"}}
+
+
+def _alignment(state: Tensor, step: Step) -> Tensor:
+    """Discrepancy between operators of measured networks and of unlabelled graphs; 0 where a step lacks either."""
+    node_graph = step.graphs[4]
+    measured, unlabelled = state[step.is_model[node_graph]], state[(step.weight == 0)[node_graph]]
+    if not len(measured) or not len(unlabelled):
+        return state.sum() * 0
+    return central_moment_discrepancy(measured, unlabelled)
