@@ -1,12 +1,16 @@
 """The experiment's table and its time budget; what it measures and trains has tests of its own."""
 
 import importlib.util
+import json
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
-SCRIPT = Path(__file__).resolve().parents[2] / "scripts/cpu_experiment.py"
+from gnnperf.measure.rows import read_rows
+
+ROOT = Path(__file__).resolve().parents[2]
+SCRIPT, DATA = ROOT / "scripts/cpu_experiment.py", ROOT / "data"
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +43,27 @@ def test_the_table_has_a_line_for_each_network_asked_about_and_each_family(exper
     count, figures = lines["resnet (family), inference"]
     assert count == 2 and figures["gnnperf"] == "20.0" and figures["ResPerfNet"] == "100.0 (1 rows)"
     assert lines["**all families**, training"][0] == 1
+    assert lines["**all families**, inference"][1]["gnnperf"] == "16.7"
+    assert lines["**all families**, inference, median"][1]["gnnperf"] == "10.0"
     assert not any("forward" in label for label in lines)
+
+
+def test_an_error_beyond_all_bounds_is_not_spelt_out(experiment):
+    rows = pd.DataFrame([scored("lenet", "lenet", "inference", 1.0, 10.9, 1e9)])
+    (line,) = [line for line in experiment.table(rows).splitlines() if line.startswith("| LeNet, inference")]
+    assert "| 990.0 |" in line and "| > 1,000 |" in line
+
+
+def test_the_tables_that_ship_are_what_the_document_says(experiment):
+    networks = read_rows(DATA / experiment.NETWORKS)
+    layers = read_rows(DATA / experiment.LAYERS)
+    assert (len(networks), len({row.model for row in networks})) == (846, 385)
+    assert (len(layers), len({row.model for row in layers})) == (3235, 2200)
+    assert sum(not row.quiet for row in [*networks, *layers]) == 5
+    for table, rows in ((experiment.NETWORKS, networks), (experiment.LAYERS, layers)):
+        machines = json.loads((DATA / table).with_suffix(".machines.json").read_text())
+        assert {row.machine for row in rows} == set(machines)
+        assert {row.device for row in rows} == {"cpu_device.yaml"} and (DATA / "cpu_device.yaml").exists()
 
 
 def test_no_case_begins_after_the_time_is_up(experiment, monkeypatch):
