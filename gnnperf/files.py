@@ -1,5 +1,6 @@
 """Files that are complete or not there at all."""
 
+import errno
 import os
 from pathlib import Path
 
@@ -7,9 +8,15 @@ from pathlib import Path
 def write_whole(path: Path, content: bytes) -> None:
     """Write a file; one of that name is replaced only once the new content is on disk.
 
+    A link stays one: what it points to is written.
+
     Raises:
-        OSError: the folder cannot be written, or the disk is full. An older file is then as it was.
+        OSError: the folder cannot be written, the disk is full, or the name is that of a device or pipe. What was there
+            is then as it was.
     """
+    path = Path(os.path.realpath(path))
+    if path.exists() and not path.is_file():
+        raise OSError(errno.EINVAL, "there is something of that name that is no file", str(path))
     partial = path.with_name(f".{path.name}.partial")
     try:
         with partial.open("wb") as stream:

@@ -15,6 +15,9 @@ from gnnperf.graph import GraphArrays
 from gnnperf.measure.models import Network
 from gnnperf.measure.rows import MeasuredRow, read_rows
 
+MOST_ROWS = 10_000
+"""Beyond, factors learn nothing more and the fit takes minutes."""
+
 
 @dataclass(frozen=True)
 class DeviceMeasurements:
@@ -51,7 +54,15 @@ def read_measurements(path: Path, device: Device) -> DeviceMeasurements:
     rows = read_rows(path)
     taken = [(number, row) for number, row in enumerate(rows, 1) if not row.layer and row.quiet is not False]
     if not taken:
-        raise DataError(f"{path} holds no measurement of a whole network on a quiet machine, so nothing to adapt to")
+        raise DataError(
+            f"{path} holds no measurement of a whole network on a quiet machine, so nothing to adapt to: measure again "
+            "with --repeat-busy, or empty the column quiet to take busy rows all the same"
+        )
+    if len(taken) > MOST_ROWS:
+        raise DataError(
+            f"{path} holds {len(taken):,} measurements; a device is adapted to at most {MOST_ROWS:,}, and with so many "
+            "`gnnperf data import measured` and `gnnperf train` do better"
+        )
     kept = path.with_name(f"{path.stem}.graphs.npz")
     store = GraphStore.load(kept) if kept.exists() else GraphStore()
     structures: dict[tuple[str, str], GraphArrays] = {}

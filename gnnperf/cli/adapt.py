@@ -33,6 +33,8 @@ zoo) and latency_ms, and batch, phase, stack, precision, window and optimizer wh
 docs/adaptation.md says what is fitted, and what ten measurements are worth.
 """
 _WHOLE_ZOO = "zoo"
+_FEW, _DOUBTFUL, _HOPELESS = 3, 0.3, 0.9  # measurements; errors of a fit on what it was fitted to
+_MOST_MS, _MOST_WEIGHT_BYTES = 10_000.0, 2_000_000_000  # of what is worth measuring; ONNX files hold 2 GB
 
 
 def adapt(
@@ -118,14 +120,34 @@ def _fit(
     output = output or Path(f"{device.slug.removesuffix('-adapted')}-adapted.yaml")
     if output.exists() and not overwrite:
         raise DeviceError(f"{output} exists already: choose another --output, or --overwrite")
+    if output.exists() and output.samefile(measurements):
+        raise DeviceError(f"{output} is the table of measurements: choose another --output")
     measured = read_measurements(measurements, device)
     parts = take_apart(predictor, measured.graphs, [(device, each) for each in measured.conditions])
     correction = fit_correction(parts, measured.latency_ms, predictor.network_digest)
-    adapted = write_adapted(device, source, correction, output)
 
     def mape(predicted_ms) -> float | None:
         error = float(abs(predicted_ms / measured.latency_ms - 1).mean())
         return None if error != error else error
+
+    fitted = mape(parts.scaled(log_scales(correction))[0])
+    if fitted is None or fitted > _HOPELESS:
+        off = "" if fitted is None else f" ({min(fitted, 99.99):.0%} off)"
+        raise DeviceError(
+            f"no correction brings predictions near the measurements in {measurements}{off}: are its times in "
+            f"milliseconds, its batch sizes right, and the device {device.name}?"
+        )
+    if fitted > _DOUBTFUL:
+        stderr.print(
+            f"warning: the fit stays {fitted:.0%} off its own measurements: are the unit (ms), the batch sizes and the "
+            "device right?", markup=False, soft_wrap=True,
+        )  # fmt: skip
+    if len(measured) < _FEW:
+        stderr.print(
+            f"warning: a fit to so few measurements ({len(measured)}) may do more harm than good: ten are better",
+            markup=False, soft_wrap=True,
+        )  # fmt: skip
+    adapted = write_adapted(device, source, correction, output)
 
     record = {
         "device": adapted.slug,
@@ -133,7 +155,7 @@ def _fit(
         "measurements": len(measured),
         "left_out": measured.left_out,
         "mape_before": mape(parts.latency_ms),
-        "mape_fitted": mape(parts.scaled(log_scales(correction))[0]),
+        "mape_fitted": fitted,
         "mape_of_networks_left_out": mape(left_out_latencies(parts, measured.latency_ms, measured.models)),
         "scales": dict(correction.scales),
     }
@@ -167,6 +189,7 @@ def _suggested(
     """Names of networks to measure, and what is predicted for each in ms."""
     from gnnperf.adaptation.components import take_apart
     from gnnperf.adaptation.suggest import choose
+    from gnnperf.graph.arrays import FIELD
     from gnnperf.measure.models import Network
 
     names = _pool_names(pool)
@@ -179,6 +202,19 @@ def _suggested(
             stderr.print(f"warning: {name} is left out: {error}", markup=False, soft_wrap=True)
     if not graphs:
         raise GnnperfError("the pool holds no network that can be read: give --pool a folder of ONNX files, or zoo")
+    parts = take_apart(predictor, graphs, [(device, conditions)] * len(graphs))
+    small = [
+        i for i, graph in enumerate(graphs)
+        if parts.latency_ms[i] <= _MOST_MS and graph.node[:, FIELD["weight_bytes"]].sum() <= _MOST_WEIGHT_BYTES
+    ]  # fmt: skip
+    if left_out := len(graphs) - len(small):
+        stderr.print(
+            f"warning: {left_out} of {len(graphs)} networks are left out: they are too large to be measured here, or "
+            f"are predicted to take more than {_MOST_MS / 1000:.0f} s", markup=False, soft_wrap=True,
+        )  # fmt: skip
+    if not small:
+        raise GnnperfError("no network of the pool is small enough to be measured")
+    graphs, known = [graphs[i] for i in small], [known[i] for i in small]
     parts = take_apart(predictor, graphs, [(device, conditions)] * len(graphs))
     return [(known[i], float(parts.latency_ms[i])) for i in choose(parts, count, choice, seed)]
 

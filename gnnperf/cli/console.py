@@ -31,6 +31,8 @@ class Console(rich_console.Console):
 stdout = Console(highlight=False)
 stderr = Console(stderr=True, highlight=False)
 
+_EXTRAS = {"psutil": "measure"}  # what another extra than train brings
+
 EXIT_FAILED = 1
 EXIT_USAGE = 2
 
@@ -51,7 +53,8 @@ def one_line_errors(exit_code: int = EXIT_FAILED) -> Iterator[None]:
     except ModuleNotFoundError as error:
         if (error.name or "gnnperf").startswith("gnnperf"):
             raise  # a defect of ours, not an extra that was left out
-        print_error(f"this command needs {error.name}, which predicting does not: pip install 'gnnperf[train]'")
+        extra = _EXTRAS.get(error.name, "train")
+        print_error(f"this command needs {error.name}, which predicting does not: pip install 'gnnperf[{extra}]'")
         raise typer.Exit(exit_code) from None
     except BrokenPipeError:
         raise  # who reads the output has had enough; typer ends the command

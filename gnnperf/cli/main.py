@@ -22,6 +22,7 @@ from gnnperf.cli import (
     tune,
     zoo,
 )
+from gnnperf.cli.console import EXIT_FAILED, print_error
 
 app = typer.Typer(
     name="gnnperf",
@@ -65,4 +66,8 @@ def main() -> None:
     """Entry point of the console script."""
     for stream in filter(None, (sys.stdout, sys.stderr)):
         stream.reconfigure(errors="replace")  # a terminal that cannot show a character is no reason to fail
-    app()
+    try:
+        app()
+    except OSError as error:  # a command's own are caught there; this is a full disk behind its output
+        print_error(f"cannot write the output: {error.strerror or error}")
+        sys.exit(EXIT_FAILED)

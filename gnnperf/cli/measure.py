@@ -38,7 +38,7 @@ EPILOG = """
 
     gnnperf measure net.onnx --per-layer -o layers.csv
 
-    gnnperf data import measured mine.csv && gnnperf adapt --measurements mine.csv
+    gnnperf data import measured mine.csv && gnnperf adapt --device my_machine.yaml --measurements mine.csv
 
 **Exit codes**: 0 all measured, 1 something could not be measured (the rest is in the table), 2 wrong usage.
 """
@@ -96,6 +96,9 @@ def measure(
     seconds: Annotated[
         float, typer.Option(min=0.05, max=3600, help="Stop repeating a network after so many seconds all the same.")
     ] = 5.0,
+    repeat_busy: Annotated[
+        bool, typer.Option("--repeat-busy", help="Measure again what was measured while the machine was busy.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the new rows as one JSON list.")] = False,
 ) -> None:
     """Time networks where this runs, and append one row each to a table.
@@ -129,7 +132,7 @@ def measure(
         settings = Settings(precision=precision, most_s=seconds, most_warm_up_s=max(seconds / 2, 0.05))
         cases = list(campaign.cases())
         with _bar(len(cases)) as (before, after):
-            outcome = run(cases, output, settings, before, after)
+            outcome = run(cases, output, settings, before, after, repeat_busy=repeat_busy)
     if as_json:
         sys.stdout.write(json.dumps([_plain(row) for row in outcome.rows], indent=2) + "\n")
     already = f", {outcome.skipped} measured before" if outcome.skipped else ""
@@ -193,7 +196,7 @@ def _bar(total: int) -> Iterator[tuple[Callable[[Case], None], Callable[[Case, l
 
 def _line(row: MeasuredRow) -> str:
     layer = f", {row.layer}" if row.layer else ""
-    busy = "" if row.quiet else f"  not quiet: {row.quiet_note}"
+    busy = "" if row.quiet is not False else f"  not quiet: {row.quiet_note}"
     spread = f"+-{row.spread_ms / row.latency_ms:.1%}"
     return f"{row.model}{layer}, batch {row.batch}, {row.phase}: {row.latency_ms:.4g} ms {spread}{busy}"
 

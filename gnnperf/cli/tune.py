@@ -137,9 +137,14 @@ def tune(
     """Search for a better configuration with Optuna, by families of networks left out of training."""
     with one_line_errors():
         from gnnperf.devices import get_device
+        from gnnperf.errors import TuningError
         from gnnperf.training.config import TrainingConfig
         from gnnperf.training.quiet import quiet
 
+        if resperfnet is not None and not compare:
+            raise TuningError("--resperfnet is for --compare: give both or neither")
+        if resperfnet is not None and not resperfnet.is_dir():
+            raise TuningError(f"{resperfnet} is no folder: --resperfnet takes the one of ResPerfNet's measurements")
         run = TrainingConfig.from_yaml(config)
         slug = get_device(device).slug
         name = study or run.name

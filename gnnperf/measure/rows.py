@@ -138,6 +138,8 @@ COLUMNS = (
     "peak_memory_mb", "energy_mj", "shapes", "graph_key", "machine", "measured_at",
 )  # fmt: skip
 _REQUIRED = ("model", "latency_ms")
+_LEAST_MS, _MOST_MS = 1e-6, 1e9  # a nanosecond, eleven days
+MAX_BATCH = 2**20
 _ENUMS = {"phase": Phase, "stack": Stack, "precision": Precision, "window": Window, "optimizer": Optimizer}
 _MEASURED_PHASES = (Phase.INFERENCE, Phase.TRAINING)
 _DEFAULTS = {field.name: field.default for field in fields(MeasuredRow)}
@@ -209,6 +211,8 @@ def _value(name: str, text: str, where: str) -> object:
         least = 1 if name == "batch" else 0
         if not text.isascii() or not text.isdecimal() or len(text) > 9 or int(text) < least:
             raise DataError(f"{where}: {name} has to be a whole number from {least}, not {text!r}")
+        if name == "batch" and int(text) > MAX_BATCH:
+            raise DataError(f"{where}: batch is at most {MAX_BATCH:,}, not {text!r}")
         return int(text)
     if isinstance(default, float) or name == "latency_ms":
         try:
@@ -217,6 +221,8 @@ def _value(name: str, text: str, where: str) -> object:
             number = math.nan
         if not math.isfinite(number) or number < 0 or (name == "latency_ms" and number == 0):
             raise DataError(f"{where}: {name} has to be a positive number, not {text!r}")
+        if name == "latency_ms" and not _LEAST_MS <= number <= _MOST_MS:
+            raise DataError(f"{where}: {name} has to be {_LEAST_MS:g} to {_MOST_MS:g} milliseconds, not {text!r}")
         return number
     return text
 
@@ -226,6 +232,7 @@ class RowWriter:
 
     Args:
         path: the table.
+        repeat_busy: whether rows of a busy machine count as missing, so that they are measured again.
 
     Attributes:
         done: keys of the rows that were there already.
@@ -234,11 +241,11 @@ class RowWriter:
         DataError: the file is there and is no such table, or cannot be written.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, repeat_busy: bool = False) -> None:
         self.path = path
         try:
             if _opened(path):
-                self.done = {row.key for row in read_rows(path)}
+                self.done = {row.key for row in read_rows(path) if row.quiet is not False or not repeat_busy}
             else:
                 self.done = set()
                 self._write(COLUMNS)

@@ -36,6 +36,8 @@ def measure(
     settings: Settings = Settings(),
     before: Callable[[Case], None] = lambda case: None,
     after: Callable[[Case, list[MeasuredRow], str], None] = lambda case, rows, problem: None,
+    *,
+    repeat_busy: bool = False,
 ) -> Outcome:
     """Measure every case that the table does not hold yet.
 
@@ -48,11 +50,12 @@ def measure(
         settings: when a time is known well enough.
         before: called before each case.
         after: called after each case with its new rows, and why it failed ("" where it did not).
+        repeat_busy: measure again what was measured while the machine was busy; those rows stay and count nowhere.
 
     Raises:
         DataError: the table is no table of measurements, or cannot be written.
     """
-    writer = RowWriter(table)
+    writer = RowWriter(table, repeat_busy=repeat_busy)
     graphs_path = graphs_beside(table)
     graphs = GraphStore.load(graphs_path) if graphs_path.exists() else GraphStore()
     saved = len(graphs.names)

@@ -140,3 +140,38 @@ def test_what_cannot_be_done_is_said(tmp_path, monkeypatch, arguments, message, 
     monkeypatch.chdir(tmp_path)
     result = run("adapt", "--device", "2080ti", *arguments)
     assert result.exit_code == code and message in " ".join(result.stderr.replace("│", " ").split())
+
+
+def test_a_wrong_unit_is_refused_and_nothing_written(tmp_path, table):
+    header, *lines = table.read_text().splitlines()
+    micro = [f"{spec},{float(latency) * 1e6},{batch}" for spec, latency, batch in (line.split(",") for line in lines)]
+    table.write_text("\n".join([header, *micro]) + "\n")
+    output = tmp_path / "mine.yaml"
+    result = run("adapt", "--device", "2080ti", "--measurements", table, "--output", output)
+    assert result.exit_code == 1 and "milliseconds" in result.stderr and not output.exists()
+
+
+def test_one_measurement_is_a_warning(tmp_path, table):
+    table.write_text("\n".join(table.read_text().splitlines()[:2]) + "\n")
+    result = run("adapt", "--device", "2080ti", "--measurements", table, "--output", tmp_path / "mine.yaml")
+    assert result.exit_code == 0 and "more harm than good" in result.stderr
+
+
+def test_the_table_itself_is_no_output(table):
+    before = table.read_bytes()
+    result = run("adapt", "--device", "2080ti", "--measurements", table, "--output", table, "--overwrite")
+    assert result.exit_code == 1 and "table of measurements" in result.stderr and table.read_bytes() == before
+
+
+def test_suggestions_can_be_measured():
+    result = run("adapt", "--device", "1080ti", "--suggest", "2", "--pool", "gpt3_xl", "--pool", "lenet5",
+                 "--pool", "resnet18", "--json")  # fmt: skip
+    assert result.exit_code == 0, result.output
+    assert {found["model"] for found in json.loads(result.stdout)} == {"lenet5", "resnet18"}
+    assert "1 of 3 networks are left out" in result.stderr
+
+
+def test_a_table_too_large_for_a_fit_points_to_training(table, monkeypatch):
+    monkeypatch.setattr("gnnperf.adaptation.measurements.MOST_ROWS", 3)
+    result = run("adapt", "--device", "2080ti", "--measurements", table)
+    assert result.exit_code == 1 and "gnnperf train" in result.stderr

@@ -66,6 +66,8 @@ def test_tables_say_what_a_truth_is_and_rows_where_it_is_from(tmp_path):
         (["--data", "absent"], "no measurements in absent"),
         (["--resperfnet", "absent"], "give the folder with ResPerfNet's measurements"),
         (["--predictor", "absent"], "cannot read the predictor"),
+        (["--folds", "absent"], "absent holds no network that `gnnperf evaluate` trained"),
+        (["--device-folds", "absent"], "(--device-folds)"),
         (["--only", "gnnperf", "--csv", "absent/rows.csv"], "cannot write absent/rows.csv"),
     ],
 )

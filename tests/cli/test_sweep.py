@@ -3,6 +3,9 @@
 import csv
 import io
 import json
+import os
+import subprocess
+import sys
 
 import pytest
 from typer.testing import CliRunner
@@ -106,3 +109,13 @@ def test_what_cannot_be_done_is_one_line(model, tmp_path, monkeypatch, arguments
 def test_three_figures_make_no_picture(model, tmp_path):
     vary = ["--vary", "clock_mhz=1:2:2", "--vary", "cores=1:2:2", "--vary", "l2_mb=1:2:2"]
     assert "--plot shows one figure or two, not 3" in run("sweep", model, *vary, "--plot", tmp_path / "a.png").stderr
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no device that is always full")
+@pytest.mark.parametrize("options", [[], ["--json"]])
+def test_a_full_disk_behind_the_output_is_one_line(model, options):
+    command = [sys.executable, "-m", "gnnperf", "sweep", str(model), "--vary", "clock_mhz=1000:2000:2", *options]
+    with open("/dev/full", "w") as full:
+        result = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True)
+    assert result.returncode == 1
+    assert "Traceback" not in result.stderr and "No space left" in result.stderr.splitlines()[0]

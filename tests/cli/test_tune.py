@@ -82,6 +82,8 @@ def test_a_configuration_outside_the_search_space_is_said(arguments, tmp_path):
         (["--device", "titan-v"], "nothing to tune by: titan-v has no FP32 row"),
         (["--data", "absent"], "no measurements in absent"),
         (["--output", "tiny.yaml"], "cannot make the folder"),
+        (["--compare", "--resperfnet", "absent"], "absent is no folder"),
+        (["--resperfnet", "."], "--resperfnet is for --compare"),
     ],
 )
 def test_what_cannot_be_done_is_one_line(arguments, tmp_path, monkeypatch, changes, message):

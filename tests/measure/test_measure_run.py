@@ -175,6 +175,9 @@ def test_a_row_without_device_or_graph_is_refused(tmp_path):
     table.write_text("model,latency_ms\nlenet5,1\n")
     with pytest.raises(DataError, match="names no device"):
         import_measured(table, dataset, processes=1)
+    table.write_text("model,latency_ms,device\nx.onnx,1,1080ti\n")
+    with pytest.raises(DataError, match="is a file or has a layer"):
+        import_measured(table, Dataset.open_or_create(tmp_path / "data"))
     table.write_text(f"model,latency_ms,device,graph_key\nx.onnx,1,1080ti,{'0' * 16}\n")
     with pytest.raises(DataError, match="graph of file/x-0000000000000000 is not beside it"):
         import_measured(table, dataset, processes=1)

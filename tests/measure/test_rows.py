@@ -1,6 +1,7 @@
 """The table: what is written comes back, and what is no row is refused with its line."""
 
 import math
+from dataclasses import replace
 
 import pytest
 
@@ -81,3 +82,25 @@ def test_names_in_the_tables_of_all_sources():
     assert MeasuredRow("resnet18@64", 1.0, graph_key=key).spec == "resnet18@64"
     assert MeasuredRow("a/My Net.onnx", 1.0, graph_key=key).spec == f"file/my_net-{key}"
     assert MeasuredRow("resnet18", 1.0, layer="conv_0", graph_key=key).spec == f"file/resnet18.conv_0-{key}"
+
+
+def test_rows_of_a_busy_machine_are_measured_again_on_request(tmp_path):
+    path = tmp_path / "mine.csv"
+    writer = RowWriter(path)
+    writer.append(replace(ROW, quiet=False))
+    assert RowWriter(path).done == {ROW.key}
+    again = RowWriter(path, repeat_busy=True)
+    assert again.done == set()
+    again.append(replace(ROW, quiet=True))
+    assert RowWriter(path, repeat_busy=True).done == {ROW.key}
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [("lenet,1e300,1", "1e-06 to 1e"), ("lenet,1e-300,1", "milliseconds"), ("lenet,1,999999999", "batch is at most")],
+)
+def test_what_no_network_takes_is_refused(tmp_path, line, message):
+    path = tmp_path / "mine.csv"
+    path.write_text(f"model,latency_ms,batch\n{line}\n")
+    with pytest.raises(DataError, match=message):
+        read_rows(path)

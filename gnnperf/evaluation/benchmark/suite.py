@@ -15,7 +15,7 @@ from gnnperf.baselines.layer_sum import LayerSumBaseline
 from gnnperf.datasets.dataset import Dataset
 from gnnperf.datasets.readers.resperfnet import is_test_layer, read_layers
 from gnnperf.datasets.schema import concatenate
-from gnnperf.errors import GnnperfError
+from gnnperf.errors import DataError, GnnperfError
 from gnnperf.evaluation.benchmark.cross_device import cross_device
 from gnnperf.evaluation.benchmark.fits import BenchmarkProgress
 from gnnperf.evaluation.benchmark.fitted import FittedBaseline
@@ -26,6 +26,7 @@ from gnnperf.evaluation.benchmark.result import Benchmark
 from gnnperf.evaluation.benchmark.run import run_benchmark
 from gnnperf.evaluation.benchmark.training_rows import Learns, TrainingRows
 from gnnperf.evaluation.benchmark.truths import DEVICE, Truth, truth_rows
+from gnnperf.predictor import DESCRIPTION_FILE
 
 _UNFITTED = ("roofline", "refined-roofline")
 """Baselines that learn nothing."""
@@ -67,6 +68,9 @@ def benchmark_suite(inputs: Inputs, only: tuple[str, ...] = (), progress: Benchm
     Raises:
         GnnperfError: a name is none of a method, or a folder is missing, damaged or of the wrong kind.
     """
+    for option, folder in (("--folds", inputs.folds), ("--device-folds", inputs.device_folds)):
+        if folder is not None and not any(folder.glob(f"*/{DESCRIPTION_FILE}")):
+            raise DataError(f"{folder} holds no network that `gnnperf evaluate` trained for a fold ({option})")
     predictors = HeldOutPredictors(inputs.predictor, inputs.folds)
     ours = [
         Gnnperf(predictors, told_stack=True),
