@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -53,9 +54,21 @@ def measure(
         repeat_busy: measure again what was measured while the machine was busy; those rows stay and count nowhere.
 
     Raises:
-        DataError: the table is no table of measurements, or cannot be written.
+        DataError: the table is no table of measurements, cannot be written, or another process is measuring into it.
     """
     writer = RowWriter(table, repeat_busy=repeat_busy)
+    with _alone(table):
+        return _measure(cases, writer, settings, before, after)
+
+
+def _measure(
+    cases: Iterable[Case],
+    writer: RowWriter,
+    settings: Settings,
+    before: Callable[[Case], None],
+    after: Callable[[Case, list[MeasuredRow], str], None],
+) -> Outcome:
+    table = writer.path
     graphs_path = graphs_beside(table)
     graphs = GraphStore.load(graphs_path) if graphs_path.exists() else GraphStore()
     saved = len(graphs.names)
@@ -86,6 +99,26 @@ def measure(
         outcome.skipped += not rows and not problem
         after(case, rows, problem)
     return outcome
+
+
+@contextmanager
+def _alone(table: Path) -> Iterator[None]:
+    """Two processes would disturb each other's times, and measure everything twice."""
+    try:
+        import fcntl
+    except ImportError:  # Windows
+        yield
+        return
+    with table.open("rb") as stream:
+        try:
+            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise DataError(
+                f"another process is measuring into {table}: wait for it, or choose another table"
+            ) from None
+        except OSError:  # a file system without locks
+            pass
+        yield
 
 
 def graphs_beside(table: Path) -> Path:

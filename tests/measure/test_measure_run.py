@@ -60,6 +60,19 @@ def test_finished_rows_are_not_measured_again(tmp_path):
     assert table.read_bytes().startswith(before)
 
 
+def test_a_table_that_another_process_measures_into_is_left_to_it(tmp_path):
+    fcntl = pytest.importorskip("fcntl")
+    table = tmp_path / "mine.csv"
+    run(table, "lenet5")
+    before = table.read_bytes()
+    with table.open("rb") as other:
+        fcntl.flock(other, fcntl.LOCK_EX)
+        with pytest.raises(DataError, match="another process is measuring"):
+            run(table, "squeezenet1_1@32")
+    assert table.read_bytes() == before
+    assert run(table, "lenet5").skipped == 1
+
+
 def test_a_killed_measurement_continues(tmp_path):
     table = tmp_path / "mine.csv"
     batches = list(range(1, 16))

@@ -63,7 +63,7 @@ def read(table: Path) -> tuple[pd.DataFrame, int]:
     for row in rows:
         if (row.layer or names_file(row.model)) and not row.graph_key:
             raise DataError(
-                f"{table}: {row.model} is a file or has a layer, and a row written by hand does not hold its structure: "
+                f"{table}: {row.model} is a file or has a layer, and a row written by hand holds no structure: "
                 "let `gnnperf measure` write it, or give the name of a network of the zoo (`gnnperf adapt` reads files)"
             )
     devices = {name: _device(name, table) for name in {row.device for row in rows}}
