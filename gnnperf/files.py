@@ -1,8 +1,9 @@
-"""Files that are complete or not there at all."""
+"""Files that are complete or not there at all, and files that one process at a time writes."""
 
 import errno
 import os
 from pathlib import Path
+from typing import BinaryIO
 
 
 def write_whole(path: Path, content: bytes) -> None:
@@ -26,3 +27,19 @@ def write_whole(path: Path, content: bytes) -> None:
         partial.replace(path)
     finally:
         partial.unlink(missing_ok=True)
+
+
+def lock(stream: BinaryIO) -> bool:
+    """Keep a file to this process until the stream is closed; False where another process has it.
+
+    Not known on Windows, where every process gets it.
+    """
+    try:
+        import fcntl
+    except ModuleNotFoundError:
+        return True
+    try:
+        fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True

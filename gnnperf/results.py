@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from gnnperf.errors import ResultsError
-from gnnperf.files import write_whole
+from gnnperf.files import lock, write_whole
 from gnnperf.prediction import ROW_FIELDS
 
 COLUMNS = ("file", *ROW_FIELDS, "error")
@@ -116,7 +116,9 @@ class ResultsFile:
         if self.format == ".parquet" and self.path.exists() and not self._lines.exists() and not overwrite:
             self._back_from_parquet()
         stream = self._lines.open("ab+")
-        _lock(stream, self.path)
+        if not lock(stream):
+            stream.close()
+            raise ResultsError(f"another run is writing '{self.path}'")
         if about is not None:  # not earlier: it would describe another run's table
             write_whole(self._about, about)
         if overwrite:
@@ -221,19 +223,6 @@ def _csv_line(cells: Iterable[Any]) -> bytes:
     text = io.StringIO()
     csv.writer(text, lineterminator="\n").writerow(cells)
     return text.getvalue().encode("utf-8", "backslashreplace")
-
-
-def _lock(stream: BinaryIO, path: Path) -> None:
-    """Refuse to write where another run does; not known on Windows."""
-    try:
-        import fcntl
-    except ModuleNotFoundError:
-        return
-    try:
-        fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        stream.close()
-        raise ResultsError(f"another run is writing '{path}'") from None
 
 
 def _require_pyarrow() -> None:

@@ -120,7 +120,7 @@ def _fit(
     output = output or Path(f"{device.slug.removesuffix('-adapted')}-adapted.yaml")
     if output.exists() and not overwrite:
         raise DeviceError(f"{output} exists already: choose another --output, or --overwrite")
-    if output.exists() and output.samefile(measurements):
+    if output.resolve() == measurements.resolve():
         raise DeviceError(f"{output} is the table of measurements: choose another --output")
     measured = read_measurements(measurements, device)
     parts = take_apart(predictor, measured.graphs, [(device, each) for each in measured.conditions])
@@ -132,10 +132,9 @@ def _fit(
 
     fitted = mape(parts.scaled(log_scales(correction))[0])
     if fitted is None or fitted > _HOPELESS:
-        off = "" if fitted is None else f" ({min(fitted, 99.99):.0%} off)"
         raise DeviceError(
-            f"no correction brings predictions near the measurements in {measurements}{off}: are its times in "
-            f"milliseconds, its batch sizes right, and the device {device.name}?"
+            f"no correction brings predictions near the measurements in {measurements}: are its times in milliseconds, "
+            f"its batch sizes right, and the device {device.name}?"
         )
     if fitted > _DOUBTFUL:
         stderr.print(
@@ -214,8 +213,7 @@ def _suggested(
         )  # fmt: skip
     if not small:
         raise GnnperfError("no network of the pool is small enough to be measured")
-    graphs, known = [graphs[i] for i in small], [known[i] for i in small]
-    parts = take_apart(predictor, graphs, [(device, conditions)] * len(graphs))
+    parts, known = parts[small], [known[i] for i in small]
     return [(known[i], float(parts.latency_ms[i])) for i in choose(parts, count, choice, seed)]
 
 

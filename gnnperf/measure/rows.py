@@ -89,10 +89,19 @@ class MeasuredRow:
 
     @property
     def spec(self) -> str:
-        """How measurements of all sources call the network: as the zoo does, or by file or layer and graph key."""
+        """How measurements of all sources call the network: as the zoo does, or by file or layer and graph key.
+
+        Raises:
+            DataError: a row of a file or a layer does not say its graph key.
+        """
         is_file = names_file(self.model)
         if not self.layer and not is_file:
             return self.model
+        if not self.graph_key:
+            raise DataError(
+                f"{self.model} is a file or has a layer, and a row written by hand holds no structure: let "
+                "`gnnperf measure` write it, or give the name of a network of the zoo (`gnnperf adapt` reads files)"
+            )
         name = Path(self.model).stem if is_file else self.model
         return spec_of_file(f"{name}.{self.layer}" if self.layer else name, self.graph_key)
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from gnnperf.datasets.graph_store import GraphStore
 from gnnperf.errors import DataError, GnnperfError, ModelFileError
+from gnnperf.files import lock
 from gnnperf.measure.cases import Case
 from gnnperf.measure.machine import remember_machine
 from gnnperf.measure.protocol import Settings
@@ -57,7 +57,9 @@ def measure(
         DataError: the table is no table of measurements, cannot be written, or another process is measuring into it.
     """
     writer = RowWriter(table, repeat_busy=repeat_busy)
-    with _alone(table):
+    with table.open("rb") as stream:
+        if not lock(stream):  # two would disturb each other's times, and measure everything twice
+            raise DataError(f"another process is measuring into {table}: wait for it, or choose another table")
         return _measure(cases, writer, settings, before, after)
 
 
@@ -68,6 +70,7 @@ def _measure(
     before: Callable[[Case], None],
     after: Callable[[Case, list[MeasuredRow], str], None],
 ) -> Outcome:
+    """As :func:`measure`, into a table that is open."""
     table = writer.path
     graphs_path = graphs_beside(table)
     graphs = GraphStore.load(graphs_path) if graphs_path.exists() else GraphStore()
@@ -99,26 +102,6 @@ def _measure(
         outcome.skipped += not rows and not problem
         after(case, rows, problem)
     return outcome
-
-
-@contextmanager
-def _alone(table: Path) -> Iterator[None]:
-    """Two processes would disturb each other's times, and measure everything twice."""
-    try:
-        import fcntl
-    except ImportError:  # Windows
-        yield
-        return
-    with table.open("rb") as stream:
-        try:
-            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise DataError(
-                f"another process is measuring into {table}: wait for it, or choose another table"
-            ) from None
-        except OSError:  # a file system without locks
-            pass
-        yield
 
 
 def graphs_beside(table: Path) -> Path:

@@ -18,7 +18,7 @@ from gnnperf.datasets.graph_store import GraphStore
 from gnnperf.datasets.schema import Kind, measurements
 from gnnperf.devices import get_device
 from gnnperf.errors import DataError, DeviceError
-from gnnperf.measure.rows import COLUMNS, MeasuredRow, names_file, read_rows
+from gnnperf.measure.rows import COLUMNS, MeasuredRow, read_rows
 from gnnperf.zoo.layers import is_single_layer
 
 NAME = "measured"
@@ -60,15 +60,12 @@ def read(table: Path) -> tuple[pd.DataFrame, int]:
             f"{table}: the machine was busy during all {len(lines)} measurements; measure again with --repeat-busy, or "
             "empty the column quiet to take them all the same"
         )
-    for row in rows:
-        if (row.layer or names_file(row.model)) and not row.graph_key:
-            raise DataError(
-                f"{table}: {row.model} is a file or has a layer, and a row written by hand holds no structure: "
-                "let `gnnperf measure` write it, or give the name of a network of the zoo (`gnnperf adapt` reads files)"
-            )
     devices = {name: _device(name, table) for name in {row.device for row in rows}}
     rows = [part for row in rows for part in _with_parts(row)]
-    specs = [row.spec for row in rows]
+    try:
+        specs = [row.spec for row in rows]
+    except DataError as error:
+        raise DataError(f"{table}: {error}") from None
     frame = measurements(
         source=source_name(table),
         model=specs,
