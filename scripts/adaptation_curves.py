@@ -14,7 +14,6 @@ import argparse
 import json
 import sys
 from collections.abc import Iterator
-from dataclasses import fields
 from pathlib import Path
 from typing import NamedTuple
 
@@ -23,14 +22,13 @@ import pandas as pd
 from rich.progress import track
 
 from gnnperf.adaptation.choice import Choice
-from gnnperf.adaptation.components import Components, take_apart
+from gnnperf.adaptation.components import Components
 from gnnperf.adaptation.fit import fit_scales
 from gnnperf.adaptation.suggest import choose
 from gnnperf.datasets.dataset import Dataset
 from gnnperf.devices import DeviceKind, get_device
 from gnnperf.errors import GnnperfError
-from gnnperf.evaluation.references import row_graphs
-from gnnperf.evaluation.scoring import conditions_of
+from gnnperf.evaluation.space_references import row_components
 from gnnperf.predictor import DESCRIPTION_FILE, Predictor
 from gnnperf.training.predictor_files import read_config
 from gnnperf.training.split import split_rows
@@ -38,7 +36,6 @@ from gnnperf.training.split import split_rows
 BUDGETS = (0, 3, 10, 30, 100)
 SPACES = ("nasbench201", "fbnet")
 HELP_RANK_CORRELATION = 0.932  # Lee et al. 2021, NAS-Bench-201, mean over six unseen devices, 10 measurements
-_CHUNK = 32
 
 
 class Task(NamedTuple):
@@ -72,15 +69,8 @@ def tasks(dataset: Dataset, run: Path, networks: int) -> Iterator[Task]:
         rows = help_rows[(help_rows["device"] == slug) & help_rows["graph_key"].isin(keys)]
         for (space, batch), part in rows.groupby(["family", "batch"], observed=True):
             part = part.sort_values("model").sample(min(networks, len(part)), random_state=0)
-            parts = [_apart(part.iloc[begin : begin + _CHUNK], dataset, predictor)
-                     for begin in range(0, len(part), _CHUNK)]  # fmt: skip
-            joined = (np.concatenate([getattr(each, field.name) for each in parts]) for field in fields(Components))
-            yield Task(slug, str(space), int(batch), Components(*joined), part["latency_ms"].to_numpy())
-
-
-def _apart(rows: pd.DataFrame, dataset: Dataset, predictor: Predictor) -> Components:
-    cases = [(get_device(row.device), conditions_of(row)) for row in rows.itertuples(index=False)]
-    return take_apart(predictor, row_graphs(rows, dataset), cases)
+            parts = row_components(part, dataset, predictor)
+            yield Task(slug, str(space), int(batch), parts, part["latency_ms"].to_numpy())
 
 
 def curves(task: Task, draws: int, scored: int) -> list[dict]:

@@ -57,6 +57,11 @@ class Components:
     def __len__(self) -> int:
         return len(self.latency_ms)
 
+    @classmethod
+    def concatenate(cls, parts: Sequence[Components]) -> Components:
+        """All graphs of several."""
+        return cls(*(np.concatenate([getattr(part, field.name) for part in parts]) for field in fields(cls)))
+
     def scaled(self, log_scales: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """``[G]`` latencies under other scales, and ``[G, len(SCALES)]`` derivatives of their logarithms.
 

@@ -107,6 +107,8 @@ def _figures(records: list[dict]) -> dict[str, list[str]]:
         "analytic": percent("mape_analytic"),
         "linear": percent("mape_linear"),
         "counts": percent("mape_operator_counts"),
+        "adapted": percent("mape_adapted"),
+        "repeat": percent("mape_repeated"),
         "scaled": percent("mape_scaled"),
         "carried": percent("mape_carried"),
         "roofline": percent("mape_roofline"),

@@ -16,6 +16,8 @@ REFERENCES = {
     "analytic": "analytic_ms",
     "linear": "linear_ms",
     "operator_counts": "operator_counts_ms",
+    "adapted": "adapted_ms",
+    "repeated": "repeated_ms",
     "roofline": "roofline_ms",
     "scaled": "scaled_ms",
     "carried": "carried_ms",

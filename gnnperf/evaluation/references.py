@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from gnnperf.baselines.operator_counts import OperatorCountRegression
 from gnnperf.baselines.phases import FORWARD_PASSES
 from gnnperf.baselines.work_regression import WorkRegression
 from gnnperf.conditions import Precision
@@ -17,7 +16,6 @@ from gnnperf.training.samples import graph_tensors, row_conditions, row_devices,
 
 _CHUNK = 64
 LEAST_ROWS = 5  # below, a linear model is not worth its name
-_MOST_OPERATOR_COUNT_ROWS = 4000  # thousands of graphs determine some fifty operators of a search space
 
 
 def row_graphs(frame: pd.DataFrame, dataset: Dataset) -> list[GraphArrays]:
@@ -65,20 +63,6 @@ def linear_latencies(train: pd.DataFrame, frame: pd.DataFrame, dataset: Dataset)
         known = rows_with(train, keys)
         if len(known) >= LEAST_ROWS:
             model = WorkRegression().fit(row_graphs(known, dataset), known["latency_ms"].to_numpy())
-            predicted[places] = model.predict(row_graphs(frame.iloc[places], dataset))
-    return predicted
-
-
-def operator_count_latencies(train: pd.DataFrame, frame: pd.DataFrame, dataset: Dataset) -> np.ndarray:
-    """``[rows]`` ms of :class:`OperatorCountRegression`, one for each search space, device, batch, phase and precision.
-
-    NaN where there are fewer than five such training rows.
-    """
-    predicted = np.full(len(frame), np.nan)
-    for keys, places in places_by(frame, ["family", "device", "batch", "phase", "precision"]):
-        known = rows_with(train, keys).iloc[:_MOST_OPERATOR_COUNT_ROWS]
-        if len(known) >= LEAST_ROWS:
-            model = OperatorCountRegression().fit(row_graphs(known, dataset), known["latency_ms"].to_numpy())
             predicted[places] = model.predict(row_graphs(frame.iloc[places], dataset))
     return predicted
 

@@ -8,8 +8,8 @@ import pandas as pd
 
 from gnnperf.datasets.dataset import Dataset
 from gnnperf.evaluation.metrics import summarise
-from gnnperf.evaluation.references import operator_count_latencies
 from gnnperf.evaluation.scoring import predict, score_rows
+from gnnperf.evaluation.space_references import operator_count_latencies
 from gnnperf.predictor import Predictor
 from gnnperf.training.split import Split
 

@@ -10,10 +10,10 @@ from gnnperf.devices import get_device
 from gnnperf.evaluation.references import (
     analytic_latencies,
     linear_latencies,
-    operator_count_latencies,
     roofline_latencies,
     row_graphs,
 )
+from gnnperf.evaluation.space_references import adapted_latencies, operator_count_latencies, repeated_latencies
 from gnnperf.predictor import Predictor
 from gnnperf.training.samples import conditions_of, row_campaigns
 
@@ -21,7 +21,7 @@ _CHUNK = 64
 _MEASURED = ("model", "family", "source", "device", "stack", "framework_version", "precision", "phase", "window",
              "optimizer", "batch", "latency_ms")  # fmt: skip
 ROW_COLUMNS = ("fold", *_MEASURED, "predicted_ms", "stack_only_ms", "analytic_ms", "linear_ms", "operator_counts_ms",
-               "roofline_ms", "low_ms", "high_ms", "citation")  # fmt: skip
+               "adapted_ms", "repeated_ms", "roofline_ms", "low_ms", "high_ms", "citation")  # fmt: skip
 """Columns of a table of scored rows; milliseconds are those of the whole batch, NaN where there is no such figure.
 
 ``stack_only_ms`` is what a user's file gets. ``predicted_ms`` also uses the effect of the row's measurement campaign,
@@ -72,7 +72,7 @@ def score_rows(
     dataset: Dataset,
     predictor: Predictor,
     *,
-    operator_counts: bool = False,
+    in_space: bool = False,
 ) -> pd.DataFrame:
     """A table of the columns :data:`ROW_COLUMNS`, a row for each of ``test``.
 
@@ -82,7 +82,7 @@ def score_rows(
         train: what the linear models are fitted on.
         dataset: where the graphs of both are.
         predictor: the network that is scored.
-        operator_counts: fit :class:`OperatorCountRegression` too, which means something inside a search space only.
+        in_space: whether ``train`` has other networks of the same search spaces, for :mod:`.space_references`.
     """
     scored = test[[*_MEASURED, "citation"]].reset_index(drop=True)
     scored["fold"] = fold
@@ -90,7 +90,11 @@ def score_rows(
     scored["stack_only_ms"] = predict(test, dataset, predictor, with_campaign=False)
     scored["analytic_ms"] = analytic_latencies(test, dataset)
     scored["linear_ms"] = linear_latencies(train, test, dataset)
-    scored["operator_counts_ms"] = operator_count_latencies(train, test, dataset) if operator_counts else np.nan
+    scored[["operator_counts_ms", "adapted_ms", "repeated_ms"]] = np.nan
+    if in_space:
+        scored["operator_counts_ms"] = operator_count_latencies(train, test, dataset)
+        scored["adapted_ms"] = adapted_latencies(train, test, dataset, predictor)
+        scored["repeated_ms"] = repeated_latencies(train, test, dataset)
     scored["roofline_ms"] = roofline_latencies(test, dataset)
     scored["low_ms"], scored["high_ms"] = prediction_intervals(test, dataset, predictor, scored["stack_only_ms"])
     scored = scored.astype({name: str for name in TEXT_COLUMNS})

@@ -23,7 +23,7 @@ class Fold:
         held_out_families: of which no row is in ``train``; their zoo graphs are not among the unlabelled graphs.
         train: rows of the schema.
         test: rows of the schema, whole models.
-        operator_counts: whether the linear model on operator counts is fitted beside.
+        in_space: whether other networks of the scored search spaces are in ``train``, and teach references.
         focus: whether the end of training is about the devices that the configuration names.
     """
 
@@ -31,7 +31,7 @@ class Fold:
     held_out_families: tuple[str, ...]
     train: pd.DataFrame
     test: pd.DataFrame
-    operator_counts: bool = False
+    in_space: bool = False
     focus: bool = True
 
     def config(self, config: TrainingConfig) -> TrainingConfig:

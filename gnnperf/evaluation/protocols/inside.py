@@ -17,5 +17,5 @@ def inside_folds(frame: pd.DataFrame, config: TrainingConfig, device: str) -> li
     """
     names, split = without_families(frame, config)
     test = to_score(split.in_space, device, config.seed)
-    folds = [Fold("inside", names, split.train, test, operator_counts=True)] if len(test) else []
+    folds = [Fold("inside", names, split.train, test, in_space=True)] if len(test) else []
     return refuse_no_folds(folds, "search spaces", device)

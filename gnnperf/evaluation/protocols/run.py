@@ -169,9 +169,7 @@ def _run_fold(
         write_whole(folder / FOLD_FILE, json.dumps({"identity": identity}).encode())
         split = Split(fold.train, fold.test, fold.test.iloc[:0])
         fit(fold.config(config), dataset, folder, split=split, callbacks=(_Steps(fold.name, step), *callbacks))
-        rows = score_rows(
-            fold.name, fold.test, fold.train, dataset, Predictor.load(folder), operator_counts=fold.operator_counts
-        )
+        rows = score_rows(fold.name, fold.test, fold.train, dataset, Predictor.load(folder), in_space=fold.in_space)
         write_whole(folder / ROWS_FILE, rows.to_csv(index=False).encode())
     except OSError as error:
         raise TrainingError(f"cannot write to {folder}: {error.strerror or error}") from None

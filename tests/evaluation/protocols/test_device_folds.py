@@ -137,6 +137,8 @@ def test_report_tells_devices_and_what_was_left_out_apart(folds):
         "analytic_ms",
         "linear_ms",
         "operator_counts_ms",
+        "adapted_ms",
+        "repeated_ms",
         "roofline_ms",
         "low_ms",
         "high_ms",
