@@ -3,23 +3,20 @@
     pip install --no-deps timm==1.0.31 torchvision==0.28.0      # beside the torch that gnnperf[train] takes
     python scripts/export_timm_graphs.py RESULTS FILE.npz [--models 'resnet*'] [--family resnet] [--max-gmacs 50]
 
-RESULTS is the folder that the import takes (timm's results/ and results-history/). Every architecture goes the way of a
-user's file: torch.onnx.export without weights, at the image size that was measured, then gnnperf.graph. The TorchScript
-exporter takes about a second each; the dynamo exporter takes ten, and folds batch normalisation into convolutions,
-which PyTorch runs apart. Small networks come first. An interrupted run goes on where it stopped.
+RESULTS is the folder that the import takes (timm's results/ and results-history/). Every architecture goes the way of
+a user's torch.nn.Module (gnnperf.from_torch), at the image size that was measured. Small networks come first and take
+a second each. An interrupted run goes on where it stopped.
 """
 
 from __future__ import annotations
 
 import argparse
 import fnmatch
-import io
 import signal
 import time
 import warnings
 from pathlib import Path
 
-import onnx
 import torch
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
@@ -28,9 +25,9 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from gnnperf import zoo
 from gnnperf.datasets.graph_store import GraphStore
 from gnnperf.datasets.readers import timm as timm_reader
-from gnnperf.graph import GraphArrays, read_graph, to_arrays
+from gnnperf.from_torch import read_module
+from gnnperf.graph import GraphArrays, OpGraph, to_arrays
 
-_OPSET = 20  # the first with Gelu
 _SAVE_EVERY_S = 30
 _TOLERANCE = 0.03
 # torchvision wants these operators from its compiled half, which fits one build of torch alone.
@@ -72,31 +69,12 @@ def create(timm: object, spec: str) -> torch.nn.Module:
             model = timm.create_model(name, exportable=True, img_size=image)  # transformers fix their image size
         except TypeError:
             model = timm.create_model(name, exportable=True)
-    # The exporter merges tensors of equal content, even the four of one batch normalisation: let each differ.
-    for number, tensor in enumerate((*model.parameters(), *model.buffers())):
-        if tensor.is_floating_point() and tensor.numel():
-            tensor.data.view(-1)[0] = number
     return model.eval()
 
 
-def export(model: torch.nn.Module, image: int, batch: int = 1) -> onnx.ModelProto:
-    """A network of ``image`` x ``image`` pixels as ONNX without weights."""
-    file = io.BytesIO()
-    with torch.no_grad():
-        torch.onnx.export(
-            model, (torch.zeros(batch, 3, image, image),), file, dynamo=False, opset_version=_OPSET,
-            input_names=["image"], export_params=False, do_constant_folding=False,
-        )  # fmt: skip
-    exported = onnx.load_from_string(file.getvalue())
-    # Without payload, weights are written as inputs. Which ones they are is known here: what a network computes from
-    # weights alone (weight standardisation, tables of relative positions) is no work that grows with the batch.
-    for weight in exported.graph.input[1:]:
-        shape = weight.type.tensor_type
-        exported.graph.initializer.add(
-            name=weight.name, data_type=shape.elem_type, dims=[dim.dim_value for dim in shape.shape.dim]
-        )
-    del exported.graph.input[1:]
-    return exported
+def export(model: torch.nn.Module, image: int, batch: int = 1) -> OpGraph:
+    """The graph of a network for images of ``image`` x ``image`` pixels."""
+    return read_module(model, torch.zeros(batch, 3, image, image))
 
 
 def check_parameters(model: torch.nn.Module, published_millions: float) -> None:
@@ -117,8 +95,12 @@ def check_macs(arrays: GraphArrays, published_gmacs: float) -> str:
     return f"{ours:.2f} GMACs where timm says {published_gmacs:.2f}" if differ else ""
 
 
+class TookTooLongError(BaseException):
+    """No Exception, for which another way of exporting would be tried."""
+
+
 def _give_up(signal_number: int, frame: object) -> None:
-    raise TimeoutError("took too long")
+    raise TookTooLongError("took too long")
 
 
 def main() -> None:
@@ -146,7 +128,6 @@ def main() -> None:
 
     warnings.filterwarnings("ignore")
     torch.set_num_threads(1)
-    torch._C._jit_set_onnx_log_enabled(False)  # or the exporter prints every graph that it gives up on
     signal.signal(signal.SIGVTALRM, _give_up)
     timm = import_timm()
     failed, differing, saved = {}, {}, time.monotonic()
@@ -159,8 +140,8 @@ def main() -> None:
             try:
                 model = create(timm, spec)
                 check_parameters(model, counts.loc[spec, "parameters"])
-                arrays = to_arrays(read_graph(export(model, zoo.split_image(spec)[1])))
-            except Exception as error:  # whatever one of 1,500 architectures does must not stop the others
+                arrays = to_arrays(export(model, zoo.split_image(spec)[1]))
+            except (Exception, TookTooLongError) as error:  # one must not stop the others
                 failed[spec] = str(error).splitlines()[0][:120] if str(error) else type(error).__name__
             else:
                 if difference := check_macs(arrays, counts.loc[spec, "gmacs"]):
