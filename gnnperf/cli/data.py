@@ -58,7 +58,7 @@ def import_command(
         Path | None,
         typer.Option(
             help="Graphs of networks that the zoo cannot build (timm), as scripts/export_timm_graphs.py makes them. "
-            "Default: those of 620 networks that ship with gnnperf."
+            "Default: those of 1,600 networks that ship with gnnperf."
         ),
     ] = None,
 ) -> None:

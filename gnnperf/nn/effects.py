@@ -36,7 +36,13 @@ _OWN_LEVEL = [list(_DEVIATION).index(name) for name in ("product", "other", "bac
 # call the same libraries for them. They differ most in normalisation: fused, several broadcasts, or calls of BLAS.
 _CLASS_DEVIATION, _NORMALISATION_DEVIATION = 0.3, 0.6
 _CLASS_FREEDOM = 2.0
-_DEVICE_DEVIATION = 0.15
+# What a measured device is off by in products and in all other operators; in backward passes, and in half precision.
+_DEVICE_DEVIATION = (0.15, 0.15, 0.3, 0.3)
+SETTLING_EFFECTS = slice(2, None)
+"""Columns of :attr:`RandomEffects.device` that are fitted when devices settle, and never before.
+
+Until then constants that all devices share have to explain what a backward pass and half precision cost.
+"""
 
 
 class EffectValues(NamedTuple):
@@ -75,7 +81,7 @@ class RandomEffects(nn.Module):
         self.stack_class = nn.Parameter(torch.zeros(len(Stack), NUM_CLASSES))
         # Row 0 belongs to no campaign or device in particular and stays zero.
         self.campaign = nn.Parameter(torch.zeros(campaigns + 1, len(Stack), effects))
-        self.device = nn.Parameter(torch.zeros(devices + 1, 2))  # products, all other operators
+        self.device = nn.Parameter(torch.zeros(devices + 1, len(_DEVICE_DEVIATION)))
 
         deviation = torch.tensor(list(_DEVIATION.values()))
         campaign = deviation[:, 1].repeat(campaigns + 1, 1)
@@ -85,6 +91,7 @@ class RandomEffects(nn.Module):
         by_class = torch.full((NUM_CLASSES,), _CLASS_DEVIATION)
         by_class[[OpClass.BATCH_NORM, OpClass.LAYER_NORM, OpClass.LRN]] = _NORMALISATION_DEVIATION
         self.register_buffer("class_deviation", by_class, persistent=False)
+        self.register_buffer("device_deviation", torch.tensor(_DEVICE_DEVIATION), persistent=False)
         self.register_buffer("stack_deviation", deviation[:, 0], persistent=False)
         self.register_buffer("campaign_deviation", campaign[:, None], persistent=False)
 
@@ -93,6 +100,7 @@ class RandomEffects(nn.Module):
         stack: Tensor,
         campaign: Tensor,
         device: Tensor,
+        half: Tensor,
         op_class: Tensor,
         node_graph: Tensor,
         teaches_stack: Tensor | None = None,
@@ -103,6 +111,7 @@ class RandomEffects(nn.Module):
             stack: ``[G]``.
             campaign: ``[G]``, 0 for none in particular.
             device: ``[G]`` number of the measured device, 0 for any other.
+            half: ``[G]`` whether it computes in half precision.
             op_class: ``[N]`` values of :class:`OpClass`.
             node_graph: ``[N]``.
             teaches_stack: ``[G]`` whether a graph's error may move the effects of its stack (training alone).
@@ -114,11 +123,13 @@ class RandomEffects(nn.Module):
         by_campaign = self.campaign.flatten(0, 1)[campaign * len(Stack) + stack] * (campaign > 0)[:, None]
         host, product, other, backward, constant, copy = (by_stack + by_campaign).unbind(1)
         measured = self.device[device] * (device > 0)[:, None]
-        kinds = torch.stack([other, product], dim=1) + measured.flip(1)
+        of_products, of_others, of_backward, of_half = measured.unbind(1)
+        of_half = of_half * half
+        kinds = torch.stack([other + of_others + of_half, product + of_products + of_half], dim=1)
         of_product = self.is_product[op_class]
         others, products = kinds[node_graph].unbind(1)
         of_device = torch.lerp(others, products, of_product)
-        return EffectValues(host, backward, constant, copy, by_class * (1 - of_product), of_device)
+        return EffectValues(host, backward + of_backward, constant, copy, by_class * (1 - of_product), of_device)
 
     def penalty(self) -> Tensor:
         """Negative log prior, up to a factor and a constant."""
@@ -126,6 +137,6 @@ class RandomEffects(nn.Module):
         return (
             (self.stack / self.stack_deviation).square().sum()
             + (self.campaign / self.campaign_deviation).square().sum()
-            + (self.device / _DEVICE_DEVIATION).square().sum()
+            + (self.device / self.device_deviation).square().sum()
             + _CLASS_FREEDOM * torch.log1p(by_class / _CLASS_FREEDOM).sum()
         )

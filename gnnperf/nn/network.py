@@ -61,6 +61,7 @@ _LAUNCH_DEVIATION = 0.3  # prior standard deviation between operator classes
 # Host and device overlap as a p-norm: 6 is nearly their maximum, with room for launches that come too late.
 _OVERLAP, _OVERLAP_DEVIATION = 6.0, 0.3
 _DEVICE_SHARE_BOUND = 0.4
+_HALF = list(Precision).index(Precision.FP16)
 _DEVICE = {name: index for index, name in enumerate(DEVICE_FIELDS)}
 # A device's make-up as ratios, over their typical values: a device that is faster in every respect keeps all of them.
 _DEVICE_RATIOS = (
@@ -178,7 +179,8 @@ class LatencyNetwork(nn.Module):
         self.local = _mlp(inputs, config.local_width, 2)
         # The device enters corrections through dimensionless traits and ratios alone, and launches not at all: a faster
         # device must not become slower by being described differently.
-        self.device_share = _mlp(device_width, 16, 2)
+        self.device_share = _mlp(device_width - 1, 16, 2)
+        self.device_balance = nn.Parameter(torch.zeros(2))
         self.launch = _mlp(class_width + len(_LAUNCH_FIELDS), 32, 1)
 
         edge_width = self.EDGE_WIDTH if config.edge_features else 0
@@ -251,7 +253,8 @@ class LatencyNetwork(nn.Module):
         """
         num_graphs = graph.shape[0]
         phase, precision, stack, window, optimizer, campaign, measured = conditions.unbind(1)
-        effect = self.effects(stack, campaign, measured, op_class, node_graph, teaches_stack)
+        half = precision == _HALF
+        effect = self.effects(stack, campaign, measured, half, op_class, node_graph, teaches_stack)
         kernels = torch.exp(effect.kernels)
         device_factor = kernels * torch.exp(effect.device)
 
@@ -333,7 +336,7 @@ class LatencyNetwork(nn.Module):
         precision: Tensor,
     ) -> tuple[Tensor, Tensor, Tensor]:
         """``[N]`` rate in FLOP/s, bandwidth in FP32-equivalent bytes/s, and multiprocessors, as each operator sees."""
-        share = _DEVICE_SHARE_BOUND * torch.tanh(self.device_share(device_input))
+        share = self._device_share(device_input)
         peak = device[:, _DEVICE["peak_flops"]]
         # Products reach tensor cores in part: somewhere between the ordinary peak and theirs.
         tensor_ratio = (device[:, _DEVICE["tensor_flops"]] / peak)[node_graph]
@@ -342,6 +345,18 @@ class LatencyNetwork(nn.Module):
         rate = (peak * torch.exp(share[:, 0]))[node_graph] * gain
         bandwidth = device[:, _DEVICE["bandwidth_bytes_s"]] * torch.exp(share[:, 1])
         return rate, (bandwidth / self.bytes_scale[precision])[node_graph], device[:, _DEVICE["sm_count"]][node_graph]
+
+    def _device_share(self, device_input: Tensor) -> Tensor:
+        """``[G, 2]`` logarithms of the shares of peak and bandwidth that a device reaches.
+
+        The higher its peak over its bandwidth, the smaller the share of the peak, and the larger that of the bandwidth:
+        both rates grow with peak and bandwidth, so that more of either is never slower.
+        """
+        balance, others = device_input[:, :1], device_input[:, 1:]
+        # A gradient also where the slope is held at its end, or it would stay there.
+        slope = self.device_balance + (self.device_balance.clamp(0, 1) - self.device_balance).detach()
+        signed = torch.stack([-slope[0], slope[1]])
+        return _DEVICE_SHARE_BOUND * torch.tanh(self.device_share(others) + signed * balance)
 
     def _states(self, features: Tensor, edge_index: Tensor, edge_bytes: Tensor, l2_bytes: Tensor) -> Tensor:
         """``[N, width]`` operator states after message passing; a tensor that fits into L2 may be read from there."""

@@ -26,6 +26,8 @@ class DataConfig(_Section):
         published: train on data/published.csv, which ships with gnnperf, instead of a folder of imported sources.
         search_space_share: share of each NAS search space's graphs that is trained on; the rest is reported.
         layer_rows: how many single-layer rows are used at most (0: none), drawn at random by the seed.
+        source_networks: how many networks of a source outside the search spaces are used at most, drawn by the seed
+            (0: all). A source of thousands weighs more than others, and teaches what its networks are like.
     """
 
     published: bool = False
@@ -35,6 +37,7 @@ class DataConfig(_Section):
     precisions: tuple[str, ...] = ("fp32",)
     search_space_share: float = Field(0.8, gt=0, lt=1)
     layer_rows: int = Field(60_000, ge=0)
+    source_networks: int = Field(0, ge=0)
 
 
 class NetworkSection(_Section):
@@ -63,17 +66,20 @@ class BatchMix(_Section):
 
 
 class Focus(_Section):
-    """Devices that the end of the training is about; what comes before is pre-training on all of them.
+    """Devices that the network is trained for; what comes before is pre-training on all of them.
 
     Attributes:
         devices: slugs; none: all rows count the same from first to last.
         start: share of the steps after which their rows are preferred, and those of stacks that only others measured.
         weight: how many times likelier than another device's such rows are drawn from then on.
+        settle_steps: steps after all others, in which the effects of the other devices follow what has moved without
+            them. Nothing else moves: the devices in focus are predicted as before.
     """
 
     devices: tuple[str, ...] = ()
     start: float = Field(0.0, ge=0, le=1)
     weight: float = Field(1.0, ge=1, le=1e6)
+    settle_steps: int = Field(0, ge=0, le=10**9)
 
 
 class OptimisationConfig(_Section):
@@ -121,6 +127,15 @@ class OptimisationConfig(_Section):
         "search_space": 0.03,
         "layer": 0.03,
     }
+
+    @property
+    def total_steps(self) -> int:
+        """With those in which other devices settle."""
+        return self.steps + (self.focus.settle_steps if self.focus.devices else 0)
+
+    def without_settling(self) -> OptimisationConfig:
+        """The same where nothing but devices in focus is scored: what settling does not change."""
+        return self.model_copy(update={"focus": self.focus.model_copy(update={"settle_steps": 0})})
 
 
 class TrainingConfig(_Section):

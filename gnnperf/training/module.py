@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import math
+
 import lightning
 import torch
 from torch import Tensor, nn
 
+from gnnperf.devices import get_device
 from gnnperf.errors import TrainingError
 from gnnperf.nn.alignment import central_moment_discrepancy
+from gnnperf.nn.effects import SETTLING_EFFECTS
 from gnnperf.nn.losses import LOSSES
 from gnnperf.nn.network import LatencyNetwork
 from gnnperf.training.config import OptimisationConfig
@@ -35,6 +39,12 @@ class LatencyModule(lightning.LightningModule):
         self.config = config
         # Row 0 belongs to rows of no network in particular.
         self.network_effect = nn.ParameterList(torch.zeros(count + 1) for count in networks)
+        focus = {get_device(name).slug for name in config.focus.devices}
+        settles = [slug not in focus for slug in network.config.devices]
+        self.register_buffer("_settling_devices", torch.tensor([False, *settles])[:, None], persistent=False)
+        own_level = network.config.own_level_campaigns
+        settles = [name.split("/")[1] not in focus and name not in own_level for name in network.config.campaigns]
+        self.register_buffer("_settling_campaigns", torch.tensor([False, *settles])[:, None, None], persistent=False)
 
     def training_step(self, step: Step, _: int) -> Tensor:  # noqa: D102
         config = self.config
@@ -79,12 +89,29 @@ class LatencyModule(lightning.LightningModule):
         """Negative log prior of what single networks deviate by."""
         return sum((effect / self.config.network_deviation).square().sum() for effect in self.network_effect)
 
+    def on_train_batch_start(self, *_: object) -> None:
+        """From the first settling step on, nothing learns but effects of devices and campaigns."""
+        if self.global_step < self.config.steps:
+            return
+        effects = self.network.effects
+        self.requires_grad_(False)
+        for table in (effects.device, effects.campaign):
+            table.requires_grad_(True)
+            if self.global_step == self.config.steps:  # what rows of the devices in focus were about to do stays undone
+                self.optimizers().state.pop(table, None)
+
     def configure_gradient_clipping(self, *_: object, **__: object) -> None:
         """Bound the norm of all gradients together.
 
         Raises:
             TrainingError: the norm is not finite, so the step would ruin every weight.
         """
+        effects = self.network.effects
+        if self.global_step >= self.config.steps:
+            effects.device.grad.mul_(self._settling_devices)
+            effects.campaign.grad.mul_(self._settling_campaigns)
+        else:
+            effects.device.grad[:, SETTLING_EFFECTS] = 0
         norm = torch.nn.utils.clip_grad_norm_(self.parameters(), _LARGEST_GRADIENT)
         if not torch.isfinite(norm):
             raise TrainingError(
@@ -107,8 +134,14 @@ class LatencyModule(lightning.LightningModule):
                 {"params": effects, "lr": config.effect_learning_rate, "weight_decay": 0.0},
             ]
         )
-        schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, config.steps)
+        schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, self._learning_rate_share)
         return {"optimizer": optimizer, "lr_scheduler": {"scheduler": schedule, "interval": "step"}}
+
+    def _learning_rate_share(self, step: int) -> float:
+        """One cosine to zero over the steps, and another one over those in which devices settle."""
+        config = self.config
+        done = step / config.steps if step < config.steps else (step - config.steps) / max(config.focus.settle_steps, 1)
+        return 0.5 * (1 + math.cos(math.pi * min(done, 1.0)))
 
 
 def _alignment(state: Tensor, step: Step) -> Tensor:

@@ -131,7 +131,7 @@ class TrainingSteps(TorchDataset):
         mix: how many graphs of each kind a step has.
         loss_weight: weight in the loss by kind of row; 0 where a kind is not named.
         unlabelled: graphs without latencies, at batch 1.
-        steps: number of steps.
+        steps: number of steps; those in which other devices settle come after them.
         seed: of everything drawn.
         focus: devices that are preferred, and from when on.
 
@@ -157,7 +157,6 @@ class TrainingSteps(TorchDataset):
         self.campaigns = campaigns
         self.devices = devices
         self._store = store
-        self._steps = steps
         self._seed = seed
         self._mix = mix
         self._unlabelled = unlabelled
@@ -176,32 +175,38 @@ class TrainingSteps(TorchDataset):
         size = np.bincount(codes)[codes] if len(codes) else np.zeros(0)
         # The square root lies between "every row counts the same" and "every cell counts the same".
         chance = {name: np.ones(len(rows)) for name, rows in self._rows.items()} | {"model": 1 / np.sqrt(size)}
-        preferred = np.where(_in_focus(frame, group, focus), focus.weight, 1.0)
+        on_device = np.isin(row_device_slugs(frame), [get_device(name).slug for name in focus.devices])
+        preferred = np.where(_in_focus(frame, group, on_device), focus.weight, 1.0)
         focused = {name: values * preferred[self._rows[name]] for name, values in chance.items()}
         self._focus_step = round(focus.start * steps)
         self._chance, self._focused = _normalised(chance), _normalised(focused)
+        settling = chance["model"] * ~on_device[self._rows["model"]]
+        self._settling = _normalised({"model": settling})
+        self._settle_step = steps
+        self._total = steps + (focus.settle_steps if focus.devices and settling.any() else 0)
 
     def __len__(self) -> int:
-        return self._steps
+        return self._total
 
     def __getitem__(self, step: int) -> Step:
-        if not 0 <= step < self._steps:
+        if not 0 <= step < self._total:
             raise IndexError(step)
         random = np.random.default_rng([self._seed, step])
+        settles = step >= self._settle_step
+        chances = self._settling if settles else self._focused if step >= self._focus_step else self._chance
         rows, weights = [], []
-        for name in ("model", "search_space", "layer"):
-            candidates, wanted = self._rows[name], getattr(self._mix, name)
-            if not len(candidates) or not wanted:
+        for name, chance in chances.items():
+            candidates, wanted = self._rows[name], min(getattr(self._mix, name), np.count_nonzero(chance))
+            if not wanted:
                 continue
-            chance = (self._focused if step >= self._focus_step else self._chance)[name]
-            drawn = random.choice(candidates, min(wanted, len(candidates)), replace=False, p=chance)
+            drawn = random.choice(candidates, wanted, replace=False, p=chance)
             rows.append(drawn)
             weights.append(np.full(len(drawn), self._loss_weight.get(name, 0.0) / len(drawn), np.float32))
         rows, weights = np.concatenate(rows), np.concatenate(weights)
         graphs = [self._store[self._keys[row]].at_batch(int(self._batch[row])) for row in rows]
         device, conditions, latency = self._device[rows], self._conditions[rows], self._latency[rows]
 
-        extra = min(self._mix.unlabelled, len(self._unlabelled))
+        extra = 0 if settles else min(self._mix.unlabelled, len(self._unlabelled))
         if extra:
             chosen = random.choice(len(self._unlabelled), extra, replace=False)
             graphs += [self._unlabelled[i].at_batch(int(2 ** random.integers(0, 7))) for i in chosen]
@@ -223,20 +228,19 @@ class TrainingSteps(TorchDataset):
         )
 
 
-def _in_focus(frame: pd.DataFrame, group: np.ndarray, focus: Focus) -> np.ndarray:
-    """``[rows]`` whether a row is of a device in focus, or tells what none of theirs does.
+def _in_focus(frame: pd.DataFrame, group: np.ndarray, on_device: np.ndarray) -> np.ndarray:
+    """``[rows]`` whether a row is of a device in focus (``on_device``), or tells what none of theirs does.
 
     What stacks differ by is learned from all devices. A stack that was measured in a phase on others alone would keep
     an effect that belongs to constants of long ago, if its rows were no longer drawn.
     """
-    on_device = np.isin(row_device_slugs(frame), [get_device(name).slug for name in focus.devices])
     kind = frame[["stack", "phase"]].astype(str).assign(group=group)
     covered = pd.Series(on_device).groupby([kind[name].to_numpy() for name in kind]).transform("any").to_numpy()
     return on_device | ~covered
 
 
 def _normalised(chance: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    return {name: values / values.sum() if len(values) else values for name, values in chance.items()}
+    return {name: values / (values.sum() or 1.0) for name, values in chance.items()}
 
 
 def graph_tensors(graphs: list[GraphArrays]) -> tuple[Tensor, ...]:

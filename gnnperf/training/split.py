@@ -54,10 +54,22 @@ def split_rows(frame: pd.DataFrame, config: DataConfig, seed: int) -> Split:
     if len(layers) > config.layer_rows:
         chosen = np.random.default_rng(seed).choice(len(layers), config.layer_rows, replace=False)
         layers = layers.iloc[np.sort(chosen)]
-    train = pd.concat([frame[~space & (frame["kind"] == "model")], kept, layers], ignore_index=True)
+    models = frame[~space & (frame["kind"] == "model")]
+    if config.source_networks:
+        models = _limited(models, config.source_networks, seed)
+    train = pd.concat([models, kept, layers], ignore_index=True)
     if train.empty:
         raise TrainingError("the configuration leaves no rows to train on: import more sources or admit more of them")
     return Split(train, held_out, in_space)
+
+
+def _limited(models: pd.DataFrame, most: int, seed: int) -> pd.DataFrame:
+    """All rows of at most ``most`` networks of each source."""
+    pairs = models[["source", "model"]].astype(str).drop_duplicates().sort_values(["source", "model"])
+    chosen = pairs.sample(frac=1, random_state=seed).groupby("source").head(most)
+    return models[
+        pd.MultiIndex.from_frame(models[["source", "model"]].astype(str)).isin(list(chosen.itertuples(index=False)))
+    ]
 
 
 def _is_gpu(slug: str) -> bool:

@@ -15,12 +15,13 @@ def effects() -> RandomEffects:
     return RandomEffects(campaigns=2, own_level=(2,), devices=1)
 
 
-def values(effects, stack=0, campaign=0, device=0, teaches=None):
+def values(effects, stack=0, campaign=0, device=0, half=False, teaches=None):
     """Of a graph with a convolution and a normalisation."""
     return effects(
         torch.tensor([stack]),
         torch.tensor([campaign]),
         torch.tensor([device]),
+        torch.tensor([half]),
         torch.tensor([int(OpClass.CONV), int(OpClass.BATCH_NORM)]),
         torch.tensor([0, 0]),
         None if teaches is None else torch.tensor([teaches]),
@@ -35,10 +36,12 @@ def test_nothing_differs_before_training(effects):
 def test_products_and_other_operators_have_effects_of_their_own(effects):
     with torch.no_grad():
         effects.stack[CAFFE] = torch.tensor([0.0, 0.1, 0.2, 0.0, 0.0, 0.0])
-        effects.device[1] = torch.tensor([1.0, 2.0])
+        effects.device[1] = torch.tensor([1.0, 2.0, 3.0, 4.0])
     torch.testing.assert_close(values(effects, stack=CAFFE).device, torch.tensor([0.1, 0.2]))
     torch.testing.assert_close(values(effects, stack=CAFFE, device=1).device, torch.tensor([1.1, 2.2]))
-    assert values(effects, device=0).device.abs().max() == 0
+    torch.testing.assert_close(values(effects, device=1, half=True).device, torch.tensor([5.0, 6.0]))
+    assert values(effects, device=1).backward == 3 and values(effects, device=1).host == 0
+    assert all(part.abs().max() == 0 for part in values(effects, device=0, half=True))
 
 
 def test_a_campaign_adds_to_its_stack_under_that_stack_alone(effects):

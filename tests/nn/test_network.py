@@ -184,6 +184,26 @@ def test_analytic_model_never_slows_down_on_a_faster_device(part):
     assert times[0] > times[-1]
 
 
+@pytest.mark.parametrize("balance", [(-5.0, -5.0), (0.3, 0.7), (5.0, 5.0)])
+@pytest.mark.parametrize("field", ["peak_flops", "bandwidth_bytes_s"])
+def test_both_rates_grow_with_peak_and_bandwidth_whatever_the_weights(field, balance):
+    net = network()
+    with torch.no_grad():
+        net.device_balance.copy_(torch.tensor(balance))
+    device = torch.from_numpy(device_features(get_device("1080ti")).astype(np.float32)).repeat(40, 1)
+    # All peaks together, as a higher clock raises them; their ratios stay.
+    fields = ["peak_flops", "peak_fp32_flops", "tensor_flops"] if field == "peak_flops" else [field]
+    for name in fields:
+        device[:, DEVICE_FIELDS.index(name)] *= torch.logspace(-2, 2, 40)
+    precision = torch.zeros(40, dtype=torch.int64)
+    rate, bandwidth, _ = net._hardware(
+        torch.full((40,), int(OpClass.CONV)), torch.arange(40), device, net._device_input(device, precision), precision
+    )
+    for reached in (rate, bandwidth):
+        assert (reached.log().diff() > -1e-6).all()
+    assert (rate.log() + bandwidth.log()).diff().min() > 0.05
+
+
 def test_smooth_max_lies_above_the_larger_and_below_its_double():
     a, b = torch.tensor([1.0, 5.0, 3.0]), torch.tensor([4.0, 0.0, 3.0])
     result = smooth_max(a, b)

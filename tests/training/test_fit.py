@@ -120,6 +120,30 @@ def test_a_crash_loses_at_most_the_steps_since_the_last_checkpoint(tiny_dataset,
     assert_same(load_file(tmp_path / WEIGHTS_FILE), uninterrupted)
 
 
+def test_settling_moves_effects_of_other_devices_alone_and_can_be_resumed(tiny_dataset, tmp_path):
+    def run(settle_steps, *callbacks, folder="."):
+        focus = {"devices": ["1080ti"], "start": 0.5, "weight": 1000, "settle_steps": settle_steps}
+        fit(config(focus=focus), tiny_dataset, tmp_path / folder, callbacks=callbacks)
+        return load_file(tmp_path / folder / WEIGHTS_FILE)
+
+    before, after = run(0, folder="0"), run(8, folder="8")
+    effects = {name: before.pop(name) for name in ("effects.device", "effects.campaign")}
+    settled = {name: after.pop(name) for name in effects}
+    assert_same(after, before)
+    device, campaign = (settled[name] - effects[name] for name in effects)
+    assert device[:2].abs().max() == 0 and device[2].abs().max() > 0.01  # none, GTX 1080 Ti, V100
+    assert effects["effects.device"][:, 2:].abs().max() == 0 and device[2, 2].abs() > 0  # backward passes
+    moved = campaign.abs().amax((1, 2)) > 0
+    assert moved.tolist() == [False, False, False, True, False]  # nor do search spaces
+
+    with pytest.raises(RuntimeError, match="power failure"):
+        run(8, At(STEPS + 4, crash), folder="crashed")
+    again = At(-1, None)
+    resumed = run(8, again, folder="crashed")
+    assert again.seen[0] == STEPS + 4  # the checkpoint of step 15
+    assert_same(resumed, after | settled)
+
+
 def test_a_second_ctrl_c_ends_at_once(tiny_dataset, tmp_path):
     with pytest.raises(KeyboardInterrupt):
         fit(config(), tiny_dataset, tmp_path, callbacks=(At(3, lambda: (interrupt(), interrupt())),))

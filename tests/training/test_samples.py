@@ -145,6 +145,23 @@ def test_a_focus_takes_any_spelling_of_a_device_and_refuses_what_is_none(steps):
         steps(focus=Focus(devices=("1080tj",)))
 
 
+def test_other_devices_settle_on_their_whole_networks_after_all_other_steps(steps, tiny_dataset):
+    focus = Focus(devices=("1080ti",), start=0.5, weight=1e6, settle_steps=5)
+    settling, plain = (
+        steps(focus=focus, unlabelled=2),
+        steps(focus=focus.model_copy(update={"settle_steps": 0}), unlabelled=2),
+    )
+    assert len(settling) == len(plain) + 5 == 25
+    for number in (3, 19):
+        assert all(torch.equal(a, b) for a, b in zip(flat(settling[number]), flat(plain[number]), strict=True))
+    for number in range(20, 25):
+        assert settling[number].is_model.all() and set(settling[number].conditions[:, 6].tolist()) == {2}
+    with pytest.raises(IndexError):
+        settling[25]
+    alone = tiny_dataset.frame[tiny_dataset.frame["device"] == "1080ti"]
+    assert len(steps(frame=alone, focus=focus)) == len(steps(focus=Focus(settle_steps=5))) == 20
+
+
 def test_a_search_space_is_a_campaign_of_its_own(tiny_dataset):
     frame = tiny_dataset.frame.iloc[:3].copy()
     frame[["source", "device"]] = ["help", "1080ti"]

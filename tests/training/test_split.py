@@ -42,6 +42,19 @@ def test_layers_are_drawn_by_the_seed(tiny_dataset):
     assert len(layers(0, 5)) == 5 and len(layers(0, 10**6)) == 16
 
 
+def test_of_each_source_some_networks_are_used_with_all_their_rows(tiny_dataset):
+    def networks(seed, most):
+        train = split_rows(tiny_dataset.frame, DataConfig(source_networks=most), seed).train
+        train = train[(train["kind"] == "model") & (train["family"] != "nasbench201")]
+        counts = train.groupby(["source", "model"], observed=True).size()
+        assert (counts == 4).all()  # two batches, two phases
+        return [frozenset(counts[source].index) for source in counts.index.unique("source")]
+
+    assert [len(names) for names in networks(0, 2)] == [2, 2]
+    assert networks(0, 2) == networks(0, 2) and len({tuple(networks(seed, 2)) for seed in range(5)}) > 1
+    assert networks(0, 3) == networks(0, 0) == [{"squeezenet1_1", "resnet18", "densenet121"}] * 2
+
+
 @pytest.mark.parametrize(
     ("config", "message"),
     [

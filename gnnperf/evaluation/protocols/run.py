@@ -91,7 +91,8 @@ def run_folds(
             finished[fold.name] = read_rows(folder / fold.name / ROWS_FILE)
     waiting = [fold for fold in folds if fold.name not in finished]
     if progress:
-        progress.start([fold.name for fold in waiting], config.optimisation.steps)
+        steps = max(fold.config(config).optimisation.total_steps for fold in folds)
+        progress.start([fold.name for fold in waiting], steps)
         for name, rows in finished.items():
             progress.done(name, rows)
 

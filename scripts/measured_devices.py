@@ -1,0 +1,70 @@
+"""How far off the shipped predictor's design is on every measured GPU, on families that no row of was trained on.
+
+    gnnperf evaluate families --data DATASET
+    python scripts/measured_devices.py DATASET [--run runs/evaluate/families] [--json]
+
+`gnnperf evaluate families` scores the rows of one device; its folds were trained on all of them, in focus or not. Each
+whole network outside the search spaces is predicted here by the fold that left its family out, for its stack alone.
+LeNet, AlexNet and VGG are not among them. Prints a line for each device and precision.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+import pandas as pd
+
+from gnnperf.datasets.dataset import Dataset
+from gnnperf.datasets.splits import HEADLINE_FAMILIES
+from gnnperf.errors import GnnperfError
+from gnnperf.evaluation.fold_rows import score_folds
+from gnnperf.evaluation.protocols.folds import outside_search_spaces
+from gnnperf.predictor import SHIPPED
+
+_PHASES = ("inference", "forward", "backward", "training")
+
+
+def by_device(rows: pd.DataFrame) -> list[dict]:
+    """A record for each device and precision: rows and MAPE of each phase (None where there are none)."""
+    rows = outside_search_spaces(rows[~rows["family"].isin(HEADLINE_FAMILIES)])
+    rows = rows.assign(ape=(rows["stack_only_ms"] / rows["latency_ms"] - 1).abs())
+    records = []
+    for (device, precision), part in rows.groupby(["device", "precision"]):
+        record = {"device": device, "precision": precision}
+        for phase in _PHASES:
+            errors = part.loc[part["phase"] == phase, "ape"]
+            record[phase] = {"rows": len(errors), "mape": float(errors.mean()) if len(errors) else None}
+        records.append(record)
+    return records
+
+
+def markdown(records: list[dict]) -> str:
+    """Per cent, in brackets the number of rows."""
+    lines = [f"| device | precision | {' | '.join(_PHASES)} |", "| --- | --- |" + " --- |" * len(_PHASES)]
+    for record in records:
+        cells = [
+            f"{100 * figure['mape']:.1f} ({figure['rows']})" if figure["rows"] else ""
+            for figure in (record[phase] for phase in _PHASES)
+        ]
+        lines.append(f"| {record['device']} | {record['precision']} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def main() -> None:  # noqa: D103
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("dataset", type=Path, help="folder that `gnnperf data import` filled")
+    parser.add_argument("--run", type=Path, default=Path("runs/evaluate/families"), help="folds that left families out")
+    parser.add_argument("--json", action="store_true", help="records instead of a table")
+    arguments = parser.parse_args()
+    try:
+        records = by_device(score_folds(arguments.run, SHIPPED, Dataset.open(arguments.dataset)))
+    except GnnperfError as error:
+        sys.exit(f"error: {error}")
+    print(json.dumps(records, indent=2) if arguments.json else markdown(records))
+
+
+if __name__ == "__main__":
+    main()
