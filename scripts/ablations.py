@@ -68,7 +68,7 @@ def narrowed(config: TrainingConfig) -> TrainingConfig:
     return config.model_copy(
         update={
             "data": config.data.model_copy(update={"precisions": ("fp32",), "sources": SOURCES}),
-            "optimisation": config.optimisation.without_settling().model_copy(update={"steps": STEPS}),
+            "optimisation": config.optimisation.scoring_only(DEVICE).model_copy(update={"steps": STEPS}),
         }
     )
 

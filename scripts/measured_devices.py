@@ -1,4 +1,4 @@
-"""How far off the shipped predictor's design is on every measured GPU, on families that no row of was trained on.
+"""How far off the shipped predictor's design is on every measured GPU, on families of which no row was trained on.
 
     gnnperf evaluate families --data DATASET
     python scripts/measured_devices.py DATASET [--run runs/evaluate/families] [--json]

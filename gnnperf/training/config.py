@@ -7,6 +7,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, NonNegativeFloat, ValidationError
 
+from gnnperf.devices import get_device
 from gnnperf.errors import TrainingError
 from gnnperf.plain_yaml import read_plain_yaml
 
@@ -130,11 +131,13 @@ class OptimisationConfig(_Section):
 
     @property
     def total_steps(self) -> int:
-        """With those in which other devices settle."""
+        """With those in which other devices settle, if there are rows of others."""
         return self.steps + (self.focus.settle_steps if self.focus.devices else 0)
 
-    def without_settling(self) -> OptimisationConfig:
-        """The same where nothing but devices in focus is scored: what settling does not change."""
+    def scoring_only(self, device: str) -> OptimisationConfig:
+        """The same for rows of one device: without settling, if it is in focus, as that would change nothing for it."""
+        if get_device(device).slug not in {get_device(name).slug for name in self.focus.devices}:
+            return self
         return self.model_copy(update={"focus": self.focus.model_copy(update={"settle_steps": 0})})
 
 

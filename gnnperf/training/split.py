@@ -65,11 +65,10 @@ def split_rows(frame: pd.DataFrame, config: DataConfig, seed: int) -> Split:
 
 def _limited(models: pd.DataFrame, most: int, seed: int) -> pd.DataFrame:
     """All rows of at most ``most`` networks of each source."""
-    pairs = models[["source", "model"]].astype(str).drop_duplicates().sort_values(["source", "model"])
+    names = models[["source", "model"]].astype(str)
+    pairs = names.drop_duplicates().sort_values(["source", "model"])
     chosen = pairs.sample(frac=1, random_state=seed).groupby("source").head(most)
-    return models[
-        pd.MultiIndex.from_frame(models[["source", "model"]].astype(str)).isin(list(chosen.itertuples(index=False)))
-    ]
+    return models[pd.MultiIndex.from_frame(names).isin(pd.MultiIndex.from_frame(chosen))]
 
 
 def _is_gpu(slug: str) -> bool:

@@ -103,7 +103,7 @@ class _Tuning:
     def __init__(self, config: TrainingConfig, dataset: Dataset, options: StudyOptions, console: Console) -> None:
         self._config, self._dataset, self._options, self._console = config, dataset, options, console
         tried = config if options.all_rows else narrowed(config, dataset.frame, options.device)
-        optimisation = tried.optimisation.without_settling().model_copy(update={"steps": options.steps})
+        optimisation = tried.optimisation.scoring_only(options.device).model_copy(update={"steps": options.steps})
         self._tried = tried.model_copy(update={"optimisation": optimisation})
         self._folds = validation_folds(dataset.frame, self._tried, options.device)
         self._identity = study_identity(

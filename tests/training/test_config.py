@@ -73,3 +73,13 @@ def test_unreadable_files_are_refused_by_name(tmp_path, make):
     make(path)
     with pytest.raises(TrainingError, match=str(path)):
         TrainingConfig.from_yaml(path)
+
+
+def test_settling_is_left_out_where_it_would_change_nothing():
+    focus = {"devices": ["GTX 1080 Ti"], "settle_steps": 7}
+    optimisation = TrainingConfig.model_validate(
+        {"name": "x", "optimisation": {"steps": 5, "focus": focus}}
+    ).optimisation
+    assert optimisation.total_steps == 12
+    assert optimisation.scoring_only("1080ti").total_steps == 5
+    assert optimisation.scoring_only("2080ti") == optimisation
