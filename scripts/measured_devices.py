@@ -17,37 +17,37 @@ from pathlib import Path
 
 import pandas as pd
 
+from gnnperf.conditions import Phase
 from gnnperf.datasets.dataset import Dataset
 from gnnperf.datasets.splits import HEADLINE_FAMILIES
 from gnnperf.errors import GnnperfError
 from gnnperf.evaluation.fold_rows import score_folds
+from gnnperf.evaluation.metrics import summarise
 from gnnperf.evaluation.protocols.folds import outside_search_spaces
 from gnnperf.predictor import SHIPPED
-
-_PHASES = ("inference", "forward", "backward", "training")
 
 
 def by_device(rows: pd.DataFrame) -> list[dict]:
     """A record for each device and precision: rows and MAPE of each phase (None where there are none)."""
     rows = outside_search_spaces(rows[~rows["family"].isin(HEADLINE_FAMILIES)])
-    rows = rows.assign(ape=(rows["stack_only_ms"] / rows["latency_ms"] - 1).abs())
     records = []
     for (device, precision), part in rows.groupby(["device", "precision"]):
         record = {"device": device, "precision": precision}
-        for phase in _PHASES:
-            errors = part.loc[part["phase"] == phase, "ape"]
-            record[phase] = {"rows": len(errors), "mape": float(errors.mean()) if len(errors) else None}
+        for phase in Phase:
+            timed = part[part["phase"] == phase]
+            found = summarise(timed["stack_only_ms"], timed["latency_ms"]).to_dict()
+            record[str(phase)] = {name: found[name] for name in ("rows", "mape")}
         records.append(record)
     return records
 
 
 def markdown(records: list[dict]) -> str:
     """Per cent, in brackets the number of rows."""
-    lines = [f"| device | precision | {' | '.join(_PHASES)} |", "| --- | --- |" + " --- |" * len(_PHASES)]
+    lines = [f"| device | precision | {' | '.join(Phase)} |", "| --- | --- |" + " --- |" * len(Phase)]
     for record in records:
         cells = [
             f"{100 * figure['mape']:.1f} ({figure['rows']})" if figure["rows"] else ""
-            for figure in (record[phase] for phase in _PHASES)
+            for figure in (record[phase] for phase in Phase)
         ]
         lines.append(f"| {record['device']} | {record['precision']} | {' | '.join(cells)} |")
     return "\n".join(lines)

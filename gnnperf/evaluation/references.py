@@ -7,12 +7,12 @@ import pandas as pd
 
 from gnnperf.baselines.phases import FORWARD_PASSES
 from gnnperf.baselines.work_regression import WorkRegression
-from gnnperf.conditions import Precision
+from gnnperf.conditions import Conditions, Precision
 from gnnperf.datasets.dataset import Dataset
-from gnnperf.devices import get_device
+from gnnperf.devices import Device, get_device
 from gnnperf.devices.roofline import graph_roofline_ms
 from gnnperf.graph import GraphArrays
-from gnnperf.training.samples import graph_tensors, row_conditions, row_devices, row_group
+from gnnperf.training.samples import conditions_of, graph_tensors, row_conditions, row_devices, row_group
 
 _CHUNK = 64
 LEAST_ROWS = 5  # below, a linear model is not worth its name
@@ -21,6 +21,11 @@ LEAST_ROWS = 5  # below, a linear model is not worth its name
 def row_graphs(frame: pd.DataFrame, dataset: Dataset) -> list[GraphArrays]:
     """The rows' graphs, each at its row's batch."""
     return [dataset.graphs[row.graph_key].at_batch(row.batch) for row in frame.itertuples(index=False)]
+
+
+def row_cases(frame: pd.DataFrame) -> list[tuple[Device, Conditions]]:
+    """Device and conditions of each row, as predictors take them."""
+    return [(get_device(row.device), conditions_of(row)) for row in frame.itertuples(index=False)]
 
 
 def roofline_latencies(frame: pd.DataFrame, dataset: Dataset) -> np.ndarray:

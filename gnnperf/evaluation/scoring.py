@@ -6,16 +6,16 @@ import numpy as np
 import pandas as pd
 
 from gnnperf.datasets.dataset import Dataset
-from gnnperf.devices import get_device
 from gnnperf.evaluation.references import (
     analytic_latencies,
     linear_latencies,
     roofline_latencies,
+    row_cases,
     row_graphs,
 )
 from gnnperf.evaluation.space_references import adapted_latencies, operator_count_latencies, repeated_latencies
 from gnnperf.predictor import Predictor
-from gnnperf.training.samples import conditions_of, row_campaigns
+from gnnperf.training.samples import row_campaigns
 
 _CHUNK = 64
 _MEASURED = ("model", "family", "source", "device", "stack", "framework_version", "precision", "phase", "window",
@@ -43,10 +43,9 @@ def predict(frame: pd.DataFrame, dataset: Dataset, predictor: Predictor, *, with
     predicted = np.empty(len(frame))
     for begin in range(0, len(frame), _CHUNK):
         part = frame.iloc[begin : begin + _CHUNK]
-        rows = list(part.itertuples(index=False))
-        cases = [(get_device(row.device), conditions_of(row)) for row in rows]
         campaigns = list(row_campaigns(part)) if with_campaign else None
-        predicted[begin : begin + len(rows)] = predictor.latencies(row_graphs(part, dataset), cases, campaigns)[0]
+        latency_ms, _ = predictor.latencies(row_graphs(part, dataset), row_cases(part), campaigns)
+        predicted[begin : begin + len(part)] = latency_ms
     return predicted
 
 
@@ -61,8 +60,7 @@ def prediction_intervals(
         predictor: the network.
         predicted_ms: ``[rows]`` what :func:`predict` gave without campaigns.
     """
-    cases = [(get_device(row.device), conditions_of(row)) for row in frame.itertuples(index=False)]
-    return predictor.intervals(row_graphs(frame, dataset), cases, predicted_ms)
+    return predictor.intervals(row_graphs(frame, dataset), row_cases(frame), predicted_ms)
 
 
 def score_rows(

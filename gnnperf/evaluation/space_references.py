@@ -12,11 +12,9 @@ from gnnperf.adaptation.components import Components, take_apart
 from gnnperf.adaptation.fit import fit_scales
 from gnnperf.baselines.operator_counts import OperatorCountRegression
 from gnnperf.datasets.dataset import Dataset
-from gnnperf.devices import get_device
-from gnnperf.evaluation.references import LEAST_ROWS, places_by, row_graphs, rows_with
+from gnnperf.evaluation.references import LEAST_ROWS, places_by, row_cases, row_graphs, rows_with
 from gnnperf.graph.isomorphism import isomorphism_codes
 from gnnperf.predictor import Predictor
-from gnnperf.training.samples import conditions_of
 
 ADAPTED_TO = 100
 """Measurements of a space that :func:`adapted_latencies` adapts to."""
@@ -75,6 +73,5 @@ def row_components(frame: pd.DataFrame, dataset: Dataset, predictor: Predictor) 
     parts = []
     for begin in range(0, len(frame), _CHUNK):
         rows = frame.iloc[begin : begin + _CHUNK]
-        cases = [(get_device(row.device), conditions_of(row)) for row in rows.itertuples(index=False)]
-        parts.append(take_apart(predictor, row_graphs(rows, dataset), cases))
+        parts.append(take_apart(predictor, row_graphs(rows, dataset), row_cases(rows)))
     return Components.concatenate(parts)

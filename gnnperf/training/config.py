@@ -70,7 +70,7 @@ class Focus(_Section):
     """Devices that the network is trained for; what comes before is pre-training on all of them.
 
     Attributes:
-        devices: slugs; none: all rows count the same from first to last.
+        devices: names; none: all rows count the same from first to last.
         start: share of the steps after which their rows are preferred, and those of stacks that only others measured.
         weight: how many times likelier than another device's such rows are drawn from then on.
         settle_steps: steps after all others, in which the effects of the other devices follow what has moved without
@@ -81,6 +81,15 @@ class Focus(_Section):
     start: float = Field(0.0, ge=0, le=1)
     weight: float = Field(1.0, ge=1, le=1e6)
     settle_steps: int = Field(0, ge=0, le=10**9)
+
+    @property
+    def slugs(self) -> frozenset[str]:
+        """The devices' slugs, however the configuration spells them.
+
+        Raises:
+            DeviceError: one of them is unknown.
+        """
+        return frozenset(get_device(name).slug for name in self.devices)
 
 
 class OptimisationConfig(_Section):
@@ -136,7 +145,7 @@ class OptimisationConfig(_Section):
 
     def scoring_only(self, device: str) -> OptimisationConfig:
         """The same for rows of one device: without settling, if it is in focus, as that would change nothing for it."""
-        if get_device(device).slug not in {get_device(name).slug for name in self.focus.devices}:
+        if get_device(device).slug not in self.focus.slugs:
             return self
         return self.model_copy(update={"focus": self.focus.model_copy(update={"settle_steps": 0})})
 

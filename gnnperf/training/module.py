@@ -8,14 +8,13 @@ import lightning
 import torch
 from torch import Tensor, nn
 
-from gnnperf.devices import get_device
 from gnnperf.errors import TrainingError
 from gnnperf.nn.alignment import central_moment_discrepancy
 from gnnperf.nn.effects import SETTLING_EFFECTS
 from gnnperf.nn.losses import LOSSES
 from gnnperf.nn.network import LatencyNetwork
 from gnnperf.training.config import OptimisationConfig
-from gnnperf.training.samples import Step
+from gnnperf.training.samples import Step, campaign_device
 
 _LARGEST_GRADIENT = 1.0
 
@@ -39,12 +38,14 @@ class LatencyModule(lightning.LightningModule):
         self.config = config
         # Row 0 belongs to rows of no network in particular.
         self.network_effect = nn.ParameterList(torch.zeros(count + 1) for count in networks)
-        focus = {get_device(name).slug for name in config.focus.devices}
-        settles = [slug not in focus for slug in network.config.devices]
-        self.register_buffer("_settling_devices", torch.tensor([False, *settles])[:, None], persistent=False)
-        own_level = network.config.own_level_campaigns
-        settles = [name.split("/")[1] not in focus and name not in own_level for name in network.config.campaigns]
-        self.register_buffer("_settling_campaigns", torch.tensor([False, *settles])[:, None, None], persistent=False)
+        focus, known = config.focus.slugs, network.config
+        devices = [False, *(slug not in focus for slug in known.devices)]
+        campaigns = [
+            False,
+            *(campaign_device(name) not in focus and name not in known.own_level_campaigns for name in known.campaigns),
+        ]
+        self.register_buffer("_settling_devices", torch.tensor(devices)[:, None], persistent=False)
+        self.register_buffer("_settling_campaigns", torch.tensor(campaigns)[:, None, None], persistent=False)
 
     def training_step(self, step: Step, _: int) -> Tensor:  # noqa: D102
         config = self.config

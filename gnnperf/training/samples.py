@@ -70,6 +70,11 @@ def campaign_name(source: str, device: str, family: str) -> str:
     return f"{source}/{device}/{family}" if family in SEARCH_SPACES else f"{source}/{device}"
 
 
+def campaign_device(name: str) -> str:
+    """Slug of a campaign's device."""
+    return name.split("/")[1]
+
+
 def own_level_campaigns(frame: pd.DataFrame) -> tuple[str, ...]:
     """Campaigns that measured layers and search spaces, but no other networks."""
     campaigns, is_model = row_campaigns(frame), row_group(frame) == "model"
@@ -175,7 +180,7 @@ class TrainingSteps(TorchDataset):
         size = np.bincount(codes)[codes] if len(codes) else np.zeros(0)
         # The square root lies between "every row counts the same" and "every cell counts the same".
         chance = {name: np.ones(len(rows)) for name, rows in self._rows.items()} | {"model": 1 / np.sqrt(size)}
-        on_device = np.isin(row_device_slugs(frame), [get_device(name).slug for name in focus.devices])
+        on_device = np.isin(row_device_slugs(frame), list(focus.slugs))
         preferred = np.where(_in_focus(frame, group, on_device), focus.weight, 1.0)
         focused = {name: values * preferred[self._rows[name]] for name, values in chance.items()}
         self._focus_step = round(focus.start * steps)

@@ -1,17 +1,14 @@
 """Every ablation is a valid configuration that differs from its base."""
 
-import importlib.util
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
+import ablations
 from gnnperf.training.config import TrainingConfig
 
 ROOT = Path(__file__).parents[2]
-_spec = importlib.util.spec_from_file_location("ablations", ROOT / "scripts" / "ablations.py")
-ablations = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(ablations)
 
 
 @pytest.mark.parametrize("name", [name for name in ablations.VARIANTS if name != "base"])

@@ -1,20 +1,13 @@
 """Curves of an adaptation, on a device whose scales are known."""
 
-import importlib.util
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 import pytest
 
+import adaptation_curves
 from gnnperf.adaptation.components import Components
 from gnnperf.devices.correction import SCALES
 from gnnperf.graph.operator_groups import OPERATOR_GROUPS
-
-_path = Path(__file__).parents[2] / "scripts" / "adaptation_curves.py"
-_spec = importlib.util.spec_from_file_location("adaptation_curves", _path)
-adaptation_curves = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(adaptation_curves)
 
 
 @pytest.fixture(scope="module")

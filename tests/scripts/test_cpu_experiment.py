@@ -1,24 +1,15 @@
 """The experiment's table and its time budget; what it measures and trains has tests of its own."""
 
-import importlib.util
 import json
 from pathlib import Path
 
 import pandas as pd
-import pytest
 
+import cpu_experiment
 from gnnperf.measure.rows import read_rows
 
 ROOT = Path(__file__).resolve().parents[2]
-SCRIPT, DATA = ROOT / "scripts/cpu_experiment.py", ROOT / "data"
-
-
-@pytest.fixture(scope="module")
-def experiment():
-    specification = importlib.util.spec_from_file_location("cpu_experiment", SCRIPT)
-    module = importlib.util.module_from_spec(specification)
-    specification.loader.exec_module(module)
-    return module
+DATA = ROOT / "data"
 
 
 def scored(model, family, phase, truth, ours, resperfnet):
@@ -27,7 +18,7 @@ def scored(model, family, phase, truth, ours, resperfnet):
             "resperfnet_ms": resperfnet, **columns}  # fmt: skip
 
 
-def test_the_table_has_a_line_for_each_network_asked_about_and_each_family(experiment):
+def test_the_table_has_a_line_for_each_network_asked_about_and_each_family():
     rows = pd.DataFrame([
         scored("lenet", "lenet", "inference", 10.0, 11.0, 15.0),
         scored("resnet18@64", "resnet", "inference", 10.0, 9.0, 20.0),
@@ -36,9 +27,9 @@ def test_the_table_has_a_line_for_each_network_asked_about_and_each_family(exper
         scored("lenet", "lenet", "forward", 10.0, 99.0, 99.0),
     ])  # fmt: skip
     lines = {}
-    for line in experiment.table(rows).splitlines()[2:]:
+    for line in cpu_experiment.table(rows).splitlines()[2:]:
         label, count, *figures = [cell.strip() for cell in line.strip("|").split("|")]
-        lines[label] = (int(count), dict(zip(experiment.METHODS, figures, strict=True)))
+        lines[label] = (int(count), dict(zip(cpu_experiment.METHODS, figures, strict=True)))
     assert lines["LeNet, inference"][1]["gnnperf"] == "10.0" and lines["LeNet, inference"][1]["ResPerfNet"] == "50.0"
     count, figures = lines["resnet (family), inference"]
     assert count == 2 and figures["gnnperf"] == "20.0" and figures["ResPerfNet"] == "100.0 (1 rows)"
@@ -48,29 +39,29 @@ def test_the_table_has_a_line_for_each_network_asked_about_and_each_family(exper
     assert not any("forward" in label for label in lines)
 
 
-def test_an_error_beyond_all_bounds_is_not_spelt_out(experiment):
+def test_an_error_beyond_all_bounds_is_not_spelt_out():
     rows = pd.DataFrame([scored("lenet", "lenet", "inference", 1.0, 10.9, 1e9)])
-    (line,) = [line for line in experiment.table(rows).splitlines() if line.startswith("| LeNet, inference")]
+    (line,) = [line for line in cpu_experiment.table(rows).splitlines() if line.startswith("| LeNet, inference")]
     assert "| 990.0 |" in line and "| > 1,000 |" in line
 
 
-def test_the_tables_that_ship_are_what_the_document_says(experiment):
-    networks = read_rows(DATA / experiment.NETWORKS)
-    layers = read_rows(DATA / experiment.LAYERS)
+def test_the_tables_that_ship_are_what_the_document_says():
+    networks = read_rows(DATA / cpu_experiment.NETWORKS)
+    layers = read_rows(DATA / cpu_experiment.LAYERS)
     assert (len(networks), len({row.model for row in networks})) == (846, 385)
     assert (len(layers), len({row.model for row in layers})) == (3235, 2200)
     assert sum(not row.quiet for row in [*networks, *layers]) == 5
-    for table, rows in ((experiment.NETWORKS, networks), (experiment.LAYERS, layers)):
+    for table, rows in ((cpu_experiment.NETWORKS, networks), (cpu_experiment.LAYERS, layers)):
         machines = json.loads((DATA / table).with_suffix(".machines.json").read_text())
         assert {row.machine for row in rows} == set(machines)
         assert {row.device for row in rows} == {"cpu_device.yaml"} and (DATA / "cpu_device.yaml").exists()
 
 
-def test_no_case_begins_after_the_time_is_up(experiment, monkeypatch):
+def test_no_case_begins_after_the_time_is_up(monkeypatch):
     now = iter(range(100))
-    monkeypatch.setattr(experiment.time, "monotonic", lambda: next(now))
-    assert list(experiment._until("abcdefgh", end=3)) == ["a", "b", "c"]
+    monkeypatch.setattr(cpu_experiment.time, "monotonic", lambda: next(now))
+    assert list(cpu_experiment._until("abcdefgh", end=3)) == ["a", "b", "c"]
 
 
-def test_its_tables_are_sources_of_their_own(experiment):
-    assert experiment._source(experiment.NETWORKS) != experiment._source(experiment.LAYERS)
+def test_its_tables_are_sources_of_their_own():
+    assert cpu_experiment._source(cpu_experiment.NETWORKS) != cpu_experiment._source(cpu_experiment.LAYERS)

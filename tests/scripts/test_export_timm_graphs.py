@@ -1,24 +1,13 @@
 """The export script on a network of its own kind: timm itself is no dependency."""
 
-import importlib.util
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 import torch
 from torch import nn
 
+import export_timm_graphs
 from gnnperf.graph import to_arrays
-
-SCRIPT = Path(__file__).resolve().parents[2] / "scripts" / "export_timm_graphs.py"
-
-
-@pytest.fixture(scope="module")
-def script():
-    spec = importlib.util.spec_from_file_location("export_timm_graphs", SCRIPT)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 def create_model(name, exportable):  # no img_size: as timm's convolutional networks
@@ -27,12 +16,12 @@ def create_model(name, exportable):  # no img_size: as timm's convolutional netw
 
 
 @pytest.fixture(scope="module")
-def model(script):
-    return script.create(SimpleNamespace(create_model=create_model), "timm/little@16")
+def model():
+    return export_timm_graphs.create(SimpleNamespace(create_model=create_model), "timm/little@16")
 
 
-def test_graphs_have_the_measured_size_and_no_folded_layers(script, model):
-    graphs = {batch: script.export(model, 16, batch) for batch in (1, 2)}
+def test_graphs_have_the_measured_size_and_no_folded_layers(model):
+    graphs = {batch: export_timm_graphs.export(model, 16, batch) for batch in (1, 2)}
     assert [node.op_type for node in graphs[1].nodes[:3]] == ["Conv", "BatchNormalization", "Gelu"]
     arrays = {batch: to_arrays(graph) for batch, graph in graphs.items()}
     assert arrays[1].column("macs").sum() == 16 * 16 * 27 * 8 + 80
@@ -40,27 +29,27 @@ def test_graphs_have_the_measured_size_and_no_folded_layers(script, model):
     assert (arrays[1].at_batch(2).node == arrays[2].node).all()
 
 
-def test_what_weights_alone_decide_is_no_work(script):
+def test_what_weights_alone_decide_is_no_work():
     class Standardised(nn.Conv2d):
         def forward(self, x):
             return self._conv_forward(x, self.weight - self.weight.mean((1, 2, 3), keepdim=True), self.bias)
 
-    graph = script.export(Standardised(3, 8, 3, bias=False).eval(), 16)
+    graph = export_timm_graphs.export(Standardised(3, 8, 3, bias=False).eval(), 16)
     assert [node.op_type for node in graph.nodes] == ["Conv"]
     assert graph.input_bytes == 3 * 16 * 16 * 4
 
 
-def test_counts_that_differ_are_told(script, model):
-    script.check_parameters(model, 0.0003)
+def test_counts_that_differ_are_told(model):
+    export_timm_graphs.check_parameters(model, 0.0003)
     with pytest.raises(ValueError, match=r"has 0\.00 M parameters, but 11\.00 M were timed"):
-        script.check_parameters(model, 11.0)
-    arrays = to_arrays(script.export(model, 224))
-    assert script.check_macs(arrays, 0.0108) == "" == script.check_macs(arrays, float("nan"))
-    assert script.check_macs(arrays, 0.9) == "0.01 GMACs where timm says 0.90"
+        export_timm_graphs.check_parameters(model, 11.0)
+    arrays = to_arrays(export_timm_graphs.export(model, 224))
+    assert export_timm_graphs.check_macs(arrays, 0.0108) == "" == export_timm_graphs.check_macs(arrays, float("nan"))
+    assert export_timm_graphs.check_macs(arrays, 0.9) == "0.01 GMACs where timm says 0.90"
 
 
-def test_nothing_is_initialised(script):
-    with script.WithoutInitialisation():
+def test_nothing_is_initialised():
+    with export_timm_graphs.WithoutInitialisation():
         weight = nn.Parameter(torch.ones(4))
         buffer = torch.ones(4)
         nn.init.normal_(weight)

@@ -1,15 +1,10 @@
 """A short run of the fuzzer; scripts/fuzz_reader.py runs as many cases as one likes."""
 
-import importlib.util
 import sys
-from pathlib import Path
 
 import pytest
 
-_path = Path(__file__).parents[2] / "scripts" / "fuzz_reader.py"
-_spec = importlib.util.spec_from_file_location("fuzz_reader", _path)
-fuzz_reader = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(fuzz_reader)
+import fuzz_reader
 
 
 @pytest.fixture(scope="module")

@@ -1,23 +1,12 @@
 """The table; what predicts its rows has tests of its own."""
 
-import importlib.util
-from pathlib import Path
-
 import pandas as pd
 import pytest
 
-SCRIPT = Path(__file__).resolve().parents[2] / "scripts" / "measured_devices.py"
+import measured_devices
 
 
-@pytest.fixture(scope="module")
-def script():
-    specification = importlib.util.spec_from_file_location("measured_devices", SCRIPT)
-    module = importlib.util.module_from_spec(specification)
-    specification.loader.exec_module(module)
-    return module
-
-
-def test_headline_families_and_search_spaces_are_not_among_the_rows(script):
+def test_headline_families_and_search_spaces_are_not_among_the_rows():
     def row(family, device, phase, predicted_ms, precision="fp32"):
         return {"family": family, "device": device, "precision": precision, "phase": phase, "latency_ms": 10.0,
                 "stack_only_ms": predicted_ms}  # fmt: skip
@@ -31,11 +20,11 @@ def test_headline_families_and_search_spaces_are_not_among_the_rows(script):
         row("fbnet", "2080ti", "inference", 99.0),
         row("lenet", "v100-pcie", "inference", 99.0),
     ])  # fmt: skip
-    records = script.by_device(rows)
+    records = measured_devices.by_device(rows)
     assert [record["device"] for record in records] == ["2080ti", "3090"]
     assert records[0]["inference"] == {"rows": 2, "mape": pytest.approx(0.2)}
     assert records[0]["backward"] == {"rows": 0, "mape": None}
-    assert script.markdown(records).splitlines()[2:] == [
+    assert measured_devices.markdown(records).splitlines()[2:] == [
         "| 2080ti | fp32 | 20.0 (2) |  |  | 25.0 (1) |",
         "| 3090 | fp16 |  |  |  | 0.0 (1) |",
     ]

@@ -1,12 +1,6 @@
 """The table of several runs in a model card."""
 
-import importlib.util
-from pathlib import Path
-
-_path = Path(__file__).parents[2] / "scripts" / "seed_spread.py"
-_spec = importlib.util.spec_from_file_location("seed_spread", _path)
-seed_spread = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(seed_spread)
+import seed_spread
 
 
 def metrics(mape: float) -> dict:
